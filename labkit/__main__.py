@@ -1,0 +1,50 @@
+"""`python -m labkit COMMAND`: hands the arguments to one module of `labkit.commands`.
+
+This file and `labkit/__init__.py` keep to old syntax, so that an old Python can read them
+and say in one line what is wrong. Without arguments the commands are listed.
+"""
+
+import importlib
+import sys
+
+COMMANDS = {
+    "lab": "open JupyterLab on your own copies of the notebooks (--fresh NAME, --port N, --no-browser)",
+    "test": "run unit tests, notebooks and browser tests (--slow for the long ones)",
+    "doctor": "say what is missing here, each with its cure",
+    "notebooks": "run the tracked notebooks again in place",
+    "provider": "serve a script as an OpenAI-compatible endpoint: provider SCRIPT --port N",
+    "python": "run Python inside the environment: python FILE, python -m MODULE",
+}
+
+
+def listing():
+    # type: () -> str
+    """The commands, one a line."""
+    width = max(len(name) for name in COMMANDS)
+    lines = ["  %s  %s" % (name.ljust(width), what) for name, what in COMMANDS.items()]  # noqa: UP031
+    return "\n".join(["python -m labkit COMMAND", "", *lines])
+
+
+def main(arguments):
+    # type: (list[str]) -> int
+    """Run one command; the exit code is the command's own, 2 for one that does not exist."""
+    if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+        found = ".".join(str(part) for part in sys.version_info[:3])
+        sys.stderr.write(
+            "labkit needs Python 3.11, 3.12 or 3.13, and this is %s: install one and name it, "  # noqa: UP031
+            "as in `make lab PYTHON=python3.12` or `python3.12 -m labkit lab`\n" % found
+        )
+        return 1
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(listing())
+        return 0
+    if arguments[0] not in COMMANDS:
+        sys.stderr.write("there is no command %r; there are:\n%s\n" % (arguments[0], listing()))  # noqa: UP031
+        return 2
+    module = importlib.import_module("labkit.commands." + arguments[0])
+    code = module.main(arguments[1:])
+    return int(code)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

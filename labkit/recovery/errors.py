@@ -1,0 +1,129 @@
+"""What a provider's failure says, and what it does not say.
+
+The question behind every retry is not "was it an error?" but "may it have had its effect?". So each
+`ProviderError` carries `definite`: True means that the request surely did nothing; False means that
+nobody knows. Decisions read the status, the kind and this flag. The message is for people: it is
+shown and never read, since "404: no connection named 'x'" is not a lost connection.
+
+    error = ProviderError("slow down", status=429, headers={"retry-after": "7"})
+    error.kind, error.definite       # ('rate_limit', True)
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+
+class RecoveryError(Exception):
+    """Base of this room's errors."""
+
+
+class PolicyError(RecoveryError, ValueError):
+    """The policy contradicts itself: change the field that the message names."""
+
+
+# kind -> whether a request that failed so has surely had no effect
+KINDS: Final[Mapping[str, bool]] = {
+    "rate_limit": True,  # refused at the door; the next one may pass
+    "quota": True,  # refused at the door until somebody pays
+    "connect": True,  # never left this machine
+    "auth": True,
+    "permission": True,
+    "bad_request": True,
+    "overloaded": False,  # a gateway says so, whatever the server behind it did
+    "server": False,
+    "conflict": False,
+    "timeout": False,  # the far side may be done by now
+    "stall": False,  # the stream opened, then nothing came
+    "deadline": False,  # our own time ran out
+    "disconnect": False,  # the stream broke
+    "cut_off": False,  # the stream ended cleanly, without a finish reason
+    "protocol": False,  # bytes that make no sense
+    "unknown": False,
+}
+
+# What another try may mend. `retry_on` has no default; most callers want this or a part of it.
+TRANSIENT: Final = frozenset(
+    {"rate_limit", "connect", "overloaded", "server", "conflict", "timeout"}
+    | {"stall", "disconnect", "cut_off"}
+)
+
+_STATUS: Final[Mapping[int, str]] = {
+    401: "auth",
+    402: "quota",
+    403: "permission",
+    407: "auth",
+    408: "timeout",
+    409: "conflict",
+    425: "rate_limit",
+    429: "rate_limit",
+    501: "bad_request",
+    502: "server",
+    503: "overloaded",
+    504: "timeout",
+    505: "bad_request",
+    529: "overloaded",
+}
+
+# A provider's own word in `code` or `type`, where it says more than the status.
+_CODES: Final[Mapping[str, str]] = {
+    "insufficient_quota": "quota",
+    "quota_exceeded": "quota",
+    "billing_hard_limit_reached": "quota",
+    "billing_not_active": "quota",
+    "insufficient_balance": "quota",
+    "credit_balance_too_low": "quota",
+    "rate_limit_exceeded": "rate_limit",
+    "rate_limit_error": "rate_limit",
+    "overloaded_error": "overloaded",
+    "server_error": "server",
+    "api_error": "server",
+    "authentication_error": "auth",
+    "invalid_api_key": "auth",
+    "permission_error": "permission",
+    "invalid_request_error": "bad_request",
+    "context_length_exceeded": "bad_request",
+}
+
+
+def classify(status: int | None, code: str | None) -> str:
+    """The kind of an error that a provider answered with.
+
+    A quota code beats the status, because both kinds of refusal travel as 429 and only one of them
+    goes away by waiting. With neither a known status nor a known code the kind is "unknown".
+    """
+    said = _CODES.get(code or "")
+    if said == "quota" or status is None:
+        return said or "unknown"
+    if status in _STATUS:
+        return _STATUS[status]
+    if 400 <= status < 500:
+        return "bad_request"
+    if 500 <= status < 600:
+        return "server"
+    return said or "unknown"
+
+
+class ProviderError(RecoveryError):
+    """A request or a stream failed: read `kind` and `definite`, show the message.
+
+    `status` is the HTTP status if there was an answer, `code` the provider's own word, `headers`
+    those of this very answer (names in lower case). A kind that is given beats the table.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        kind: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.kind = kind or classify(status, code)
+        self.headers = {name.lower(): value for name, value in (headers or {}).items()}
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown kind {self.kind!r}; there is: {', '.join(KINDS)}")
+        self.definite = KINDS[self.kind]

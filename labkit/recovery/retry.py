@@ -1,0 +1,191 @@
+"""Tries a stream again where that is safe, and only there.
+
+Rules: what a reader has seen is never silently said again; the one exception is a stall, and only
+for a caller who can close the old segment and open a new one. A wait that would pass the deadline
+is not slept. The last attempt's own error leaves, with a note of what ran out. Cancellation leaves.
+
+    async for piece in stream_with_retry(open_stream, policy=policy, random=random):
+        ...   # a Delta, or a Boundary between two attempts
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from .deltas import Boundary, Delta
+from .errors import ProviderError
+from .policy import RetryPolicy
+from .retry_after import parse_retry_after
+
+Observe = Callable[..., object]
+OpenStream = Callable[[int], AsyncGenerator[Delta, None]]
+
+RETRY: Final = "retry"
+NEW_SEGMENT: Final = "new_segment"
+GIVE_UP: Final = "give_up"
+
+AFTER_FINISH: Final = 2.0  # seconds for the usage that may trail the finish reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What to do after a failure: `action`, the `wait` before it in seconds, and why."""
+
+    action: str
+    reason: str
+    wait: float = 0.0
+
+
+def decide(
+    error: ProviderError,
+    *,
+    attempt: int,
+    visible: bool,
+    segments: bool,
+    remaining: float,
+    now: float,
+    policy: RetryPolicy,
+    random: Random,
+) -> Decision:
+    """Whether to try again after `error`, how, and when.
+
+    `attempt` counts from 1; `visible`: the reader has seen text of this segment; `segments`: the
+    caller can close one and open another; `remaining`: seconds until the deadline; `now`: seconds
+    since the epoch, for dates in headers.
+    """
+    if error.kind == "deadline":
+        return Decision(action=GIVE_UP, reason="deadline")
+    if visible and not (error.kind == "stall" and segments):  # breakpoint: retry guard
+        return Decision(action=GIVE_UP, reason="visible output")
+    if error.kind not in policy.retry_on:
+        return Decision(action=GIVE_UP, reason=f"{error.kind} is permanent")
+    if attempt >= policy.attempts:
+        return Decision(action=GIVE_UP, reason="attempts")
+    asked = parse_retry_after(error.headers, now=now)
+    if asked is not None and asked > policy.retry_after_cap:
+        return Decision(action=GIVE_UP, reason="retry-after above the cap")
+    wait = backoff(attempt, policy=policy, random=random) if asked is None else asked
+    if wait >= remaining:
+        return Decision(action=GIVE_UP, reason="deadline")
+    reason = "backoff" if asked is None else "retry-after"
+    action = NEW_SEGMENT if visible else RETRY
+    return Decision(action=action, reason=reason, wait=wait)
+
+
+def backoff(attempt: int, *, policy: RetryPolicy, random: Random) -> float:
+    """Seconds before the attempt after `attempt`: exponential, capped, less a random share."""
+    try:
+        wait = policy.first_wait * policy.factor ** (attempt - 1)
+    except OverflowError:
+        wait = policy.max_wait
+    wait = min(wait, policy.max_wait)
+    return wait * (1 - policy.jitter * random.random())
+
+
+async def stream_with_retry(
+    open_stream: OpenStream,
+    *,
+    policy: RetryPolicy,
+    random: Random,
+    segments: bool = False,
+    observe: Observe | None = None,
+    now: Callable[[], float] = time.time,
+) -> AsyncGenerator[Delta | Boundary, None]:
+    """Yield an answer's deltas, trying again where `decide` allows it.
+
+    `open_stream(attempt)` starts one attempt. `segments` says that the caller understands a
+    `Boundary` whose segment has risen. `observe(kind, **details)` is told of every attempt,
+    failure, wait and end. Raises the last attempt's `ProviderError`, with a note of what ran out.
+    A cancel closes the open attempt, or ends the wait, and leaves as it came.
+    """
+    tell = observe or _nobody
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + policy.total
+    attempt = segment = 1
+    while True:
+        visible = False
+        tell("attempt", attempt=attempt, segment=segment)
+        try:
+            async with aclosing(open_stream(attempt)) as stream:
+                async for delta in whole_answer(stream, stall=policy.stall, deadline=deadline):
+                    if delta.visible and not visible:
+                        visible = True  # breakpoint: has streamed
+                        tell("first_text", attempt=attempt, segment=segment)
+                    yield delta
+            tell("complete", attempt=attempt)
+            return
+        except ProviderError as error:
+            tell("failure", attempt=attempt, **_facts(error), visible=visible)
+            decision = decide(
+                error,
+                attempt=attempt,
+                visible=visible,
+                segments=segments,
+                remaining=deadline - clock(),
+                now=now(),
+                policy=policy,
+                random=random,
+            )
+            tell("decision", attempt=attempt, action=decision.action, reason=decision.reason)
+            if decision.action == GIVE_UP:
+                tried = f"attempt {attempt} of {policy.attempts}"
+                error.add_note(f"gave up after {tried}: {decision.reason}")
+                raise
+            reason = error.kind
+        if decision.action == NEW_SEGMENT:
+            segment += 1  # breakpoint: new segment
+        attempt += 1
+        yield Boundary(attempt, segment, reason)
+        tell("wait", attempt=attempt, seconds=decision.wait, reason=decision.reason)
+        await asyncio.sleep(decision.wait)
+
+
+async def whole_answer(
+    stream: AsyncIterator[Delta], *, stall: float, deadline: float
+) -> AsyncGenerator[Delta, None]:
+    """Yield the deltas of one attempt and insist on a finish reason.
+
+    Raises `ProviderError` of kind "stall" after `stall` seconds of waiting without progress,
+    "deadline" at loop time `deadline`, "cut_off" at an end without a finish reason. Once the reason
+    is there the answer is whole: what fails after it is not an error any more.
+    """
+    clock = asyncio.get_running_loop().time
+    finished = False
+    patience = clock() + stall
+    try:
+        while (delta := await _next(stream, patience=patience, deadline=deadline)) is not None:
+            yield delta
+            finished = finished or delta.kind == "finish"
+            if delta.progress:  # the reader's own time, spent in the yield, does not count
+                patience = clock() + (AFTER_FINISH if finished else stall)
+    except ProviderError:
+        if not finished:
+            raise
+    if not finished:
+        raise ProviderError("the stream ended without a finish reason", kind="cut_off")
+
+
+async def _next(stream: AsyncIterator[Delta], *, patience: float, deadline: float) -> Delta | None:
+    """The next delta, or None at the end; a `ProviderError` says which loop time was reached."""
+    limit = min(patience, deadline)
+    if limit > asyncio.get_running_loop().time():  # a timeout of 0 could swallow a cancel
+        try:
+            async with asyncio.timeout_at(limit) as scope:
+                return await anext(stream, None)
+        except TimeoutError:
+            if not scope.expired():
+                raise  # the provider's own, not this clock's
+    kind = "stall" if limit < deadline else "deadline"
+    raise ProviderError(f"nothing new came before the {kind} limit", kind=kind)
+
+
+def _facts(error: ProviderError) -> dict[str, Any]:
+    return {"error": error.kind, "status": error.status, "definite": error.definite}
+
+
+def _nobody(kind: str, **details: Any) -> None:
+    """The observer of a caller who brought none."""

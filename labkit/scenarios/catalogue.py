@@ -1,0 +1,74 @@
+"""Finds scenarios and scripts by name.
+
+    find("retry.guarded"), names(), load("error-after-text")
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from labkit.providers.script import Script, load_script
+from labkit.recovery import policy as policy_module
+from labkit.recovery import retry, retry_after, turn
+from labkit.simulation import Breakpoint, Fault, Point, Run, Scenario, Unknown
+from labkit.simulation import breakpoints as in_files
+from labkit.simulation import points as points_of
+from labkit.simulation import simulate as run
+
+SCRIPTS: Final = Path(__file__).parents[2] / "data" / "scripts"
+READABLE: Final[tuple[ModuleType, ...]] = (retry, retry_after, policy_module, turn)
+
+
+def load(name: str) -> Script:
+    """The script of that name in `data/scripts`; raises `Unknown` with the names there are."""
+    path = SCRIPTS / f"{name}.json"
+    if not path.is_file():
+        raise Unknown("script", name, sorted(path.stem for path in SCRIPTS.glob("*.json")))
+    return load_script(path)
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Mapping[str, Scenario]:
+    """Every scenario by name, in the order of the lessons."""
+    from . import interruptions, retries
+
+    every = [*retries.scenarios(), *interruptions.scenarios()]
+    return {scenario.name: scenario for scenario in every}
+
+
+def names() -> list[str]:
+    """The names of all scenarios."""
+    return list(catalogue())
+
+
+def find(name: str | Scenario) -> Scenario:
+    """The scenario of that name, or the one that is given; raises `Unknown` with the names."""
+    if isinstance(name, Scenario):
+        return name
+    if name not in catalogue():
+        raise Unknown("scenario", name, names())
+    return catalogue()[name]
+
+
+def simulate(
+    scenario: str | Scenario,
+    *,
+    policy: Any = None,
+    faults: Iterable[Fault] = (),
+    seed: int = 0,
+    **bounds: int,
+) -> Run:
+    """Run a scenario, by name or as a record, in virtual time: see `labkit.simulation.simulate`."""
+    return run(find(scenario), policy=policy, faults=faults, seed=seed, **bounds)
+
+
+def points(scenario: str | Scenario, kind: str = "cancel", **inputs: Any) -> list[Point]:
+    """Where a fault of `kind` may strike a scenario: see `labkit.simulation.points`."""
+    return points_of(find(scenario), kind, **inputs)
+
+
+def breakpoints() -> tuple[Breakpoint, ...]:
+    """The named lines of the recovery code, with file and line for any debugger."""
+    return in_files(str(module.__file__) for module in READABLE)

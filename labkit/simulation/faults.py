@@ -1,0 +1,98 @@
+"""Interruptions placed at points of a run.
+
+Points are numbered in the fault-free run. A cancel strikes where a named task suspends: while it
+waits, or as it wakes, ahead of its own wake-up. A disconnect or a stall strikes in place of a step
+of the script. `points` lists them with what happens there.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .errors import SimulationError, Unknown
+from .loop import Handle, VirtualLoop
+from .where import where
+
+TASK_FAULTS: Final = ("cancel",)
+STEP_FAULTS: Final = ("disconnect", "stall")
+PHASES: Final = ("waiting", "waking")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One interruption: its `kind`, the number of its `point`, and for a cancel whom and when.
+
+    Kinds: cancel (at a suspension of `task`), disconnect and stall (at a step of the script).
+    `phase` is "waiting", or "waking" for a cancel that comes just ahead of the task's own wake-up.
+    """
+
+    kind: str
+    point: int
+    task: str = "client"
+    phase: str = "waiting"
+
+    def __post_init__(self) -> None:
+        kinds = TASK_FAULTS + STEP_FAULTS
+        if self.kind not in kinds:
+            raise Unknown("fault", self.kind, kinds)
+        if self.phase not in PHASES:
+            raise Unknown("phase", self.phase, PHASES)
+        if isinstance(self.point, bool) or not isinstance(self.point, int) or self.point < 0:
+            raise SimulationError(f"a point is a whole number from 0, not {self.point!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a fault may strike: its number, the task, the place, the time and the last event."""
+
+    number: int
+    task: str
+    file: str
+    line: int
+    function: str
+    time: float
+    event: int
+
+
+Strike = Callable[[Fault, asyncio.Task[Any]], None]
+Suspended = Callable[[asyncio.Task[Any], int], None]
+
+
+class FaultyLoop(VirtualLoop):
+    """A virtual loop that counts the suspensions of each task and cancels at the points given."""
+
+    def __init__(
+        self, faults: tuple[Fault, ...], strike: Strike, suspended: Suspended, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self._faults = [fault for fault in faults if fault.kind in TASK_FAULTS]
+        self._strike = strike
+        self._suspended = suspended
+        self._suspensions: dict[str, int] = {}
+
+    def _call(self, handle: Handle) -> None:
+        task = getattr(handle._callback, "__self__", None)
+        if not isinstance(task, asyncio.Task) or task.done():
+            super()._call(handle)
+            return
+        name = task.get_name()
+        passed = self._suspensions.get(name, 0)
+        self._hit(task, passed - 1, "waking")
+        super()._call(handle)
+        if not task.done():
+            self._suspensions[name] = passed + 1
+            self._suspended(task, passed)
+            self._hit(task, passed, "waiting")
+
+    def _hit(self, task: asyncio.Task[Any], point: int, phase: str) -> None:
+        for fault in self._faults:
+            if (fault.task, fault.point, fault.phase) == (task.get_name(), point, phase):
+                self._strike(fault, task)
+                task.cancel()
+
+
+def located(task: asyncio.Task[Any], number: int, time: float, event: int) -> Point:
+    """The point at which `task` has just suspended."""
+    file, line, function = where(task) or ("", 0, "")
+    return Point(number, task.get_name(), file, line, function, time, event)

@@ -1,0 +1,186 @@
+"""Places: recorded moments in the source, and the view of one that a learner steps with.
+
+    view = run.to("retry guard")
+    view.locals["visible"]        # as it was before the line ran
+    view.previous()               # another view; this one stays as it is
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from .breakpoints import short, source
+from .errors import Unknown
+from .freeze import Locals
+from .page import Segment, segments
+from .trace import Event
+
+if TYPE_CHECKING:
+    from .run import Run
+
+Target = str | int | Callable[[Mapping[str, Any]], bool]
+
+AROUND: Final = 4  # lines of source on either side
+RECENT: Final = 5  # events
+
+
+class Place(NamedTuple):
+    """One moment before a line runs. `event` is the index of the last event, -1 before any.
+
+    `frame` tells the calls of one function apart; `caller` is the frame of the caller, 0 where that
+    is not watched. A named tuple, since a run makes thousands.
+    """
+
+    index: int
+    file: str
+    line: int
+    function: str
+    task: str
+    frame: int
+    time: float
+    event: int
+    locals: Locals
+    caller: int = 0
+    breakpoint: str = ""
+
+
+class View:
+    """One place of a run, to look at; moving gives another view.
+
+    `next`, `previous` stay in the place's own task; `run.at(k)` counts over all tasks. Each takes
+    a target: a breakpoint's name, a line number, or a function of the locals.
+    """
+
+    def __init__(self, run: "Run", place: Place) -> None:
+        self.run = run
+        self.place = place
+
+    @property
+    def index(self) -> int:
+        """The number of the place in the run, from 0."""
+        return self.place.index
+
+    @property
+    def time(self) -> float:
+        """Virtual seconds."""
+        return self.place.time
+
+    @property
+    def locals(self) -> Mapping[str, Any]:
+        """The locals before the line ran: plain values, or the text that they rendered to."""
+        return MappingProxyType(dict(self.place.locals))
+
+    @property
+    def caller(self) -> Mapping[str, Any]:
+        """The caller's locals as it made the call; empty where the caller is not watched."""
+        if not self.place.caller:
+            return {}
+        before = reversed(self.run.recorded[: self.index])
+        made = next((place for place in before if place.frame == self.place.caller), None)
+        return MappingProxyType(dict(made.locals) if made else {})
+
+    @property
+    def changed(self) -> Mapping[str, tuple[Any, Any]]:
+        """What the line changed: name -> (before, after), read from the frame's next place."""
+        after_it = self.run.recorded[self.index + 1 :]
+        later = next((place for place in after_it if place.frame == self.place.frame), None)
+        if later is None:
+            return {}
+        before, after = dict(self.place.locals), dict(later.locals)
+        return {
+            name: (before.get(name), value)
+            for name, value in after.items()
+            if name not in before or before[name] != value
+        }
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The trace so far."""
+        return self.run.trace[: self.place.event + 1]
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """What the user had seen by then."""
+        return segments(self.run.trace, self.place.event)
+
+    @property
+    def text(self) -> str:
+        """The text of the open segment by then."""
+        return self.segments[-1].text
+
+    def source(self, around: int = AROUND) -> list[tuple[int, str]]:
+        """(line number, text) from `around` lines before the place to as many after."""
+        lines = source(self.place.file)
+        first = max(1, self.place.line - around)
+        last = min(len(lines), self.place.line + around)
+        return [(number, lines[number - 1]) for number in range(first, last + 1)]
+
+    def next(self, target: Target | None = None) -> "View":
+        """The task's next place, or its next one at `target`; at the end, this view."""
+        return self._move([p for p in self._own() if p.index > self.index], target)
+
+    def previous(self, target: Target | None = None) -> "View":
+        """The task's place before, or its last one before at `target`; at the start, this view."""
+        return self._move([p for p in reversed(self._own()) if p.index < self.index], target)
+
+    def first(self) -> "View":
+        """The task's first place."""
+        return View(self.run, self._own()[0])
+
+    def last(self) -> "View":
+        """The task's last place."""
+        return View(self.run, self._own()[-1])
+
+    def _own(self) -> list[Place]:
+        return [place for place in self.run.recorded if place.task == self.place.task]
+
+    def _move(self, candidates: list[Place], target: Target | None) -> "View":
+        if not candidates:
+            return self
+        if target is None:
+            return View(self.run, candidates[0])
+        return View(self.run, find(candidates, target, self.run.recorded))
+
+    def __repr__(self) -> str:
+        place = self.place
+        named = f" [{place.breakpoint}]" if place.breakpoint else ""
+        return (
+            f"place {place.index} of {len(self.run.recorded)}: {short(place.file)} "
+            f"in {place.function}{named}, task {place.task}, t={place.time:g} s"
+        )
+
+
+def find(candidates: Sequence[Place], target: Target, everything: Sequence[Place]) -> Place:
+    """The first of `candidates` at `target`; raises `Unknown` with what there is."""
+    for place in candidates:
+        if _hits(place, target):
+            return place
+    if callable(target):
+        raise Unknown("place with such locals", getattr(target, "__name__", "condition"), ())
+    known = {p.breakpoint for p in everything if p.breakpoint}
+    lines = {p.line for p in everything}
+    raise Unknown(
+        "place ahead at", target, sorted(known) if isinstance(target, str) else sorted(lines)
+    )
+
+
+def _hits(place: Place, target: Target) -> bool:
+    if isinstance(target, str):
+        return place.breakpoint == target
+    if isinstance(target, int):
+        return place.line == target
+    names = dict(place.locals)
+    try:
+        return bool(target(names))
+    except KeyError:  # a local that is not there yet
+        return False
+
+
+def files_of(*things: Any) -> frozenset[str]:
+    """The source files of modules and functions, also of partial ones."""
+    return frozenset(
+        inspect.getfile(inspect.unwrap(thing.func if isinstance(thing, partial) else thing))
+        for thing in things
+    )

@@ -1,0 +1,172 @@
+"""`Run`: the record of one simulation, and what follows from it.
+
+    run = simulate(scenario, seed=1)
+    run.result, run.trace, run.findings, run.to("retry guard")
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .breakpoints import short
+from .effects import Effect
+from .errors import NotDeterministic, SimulationError, Unknown
+from .faults import Fault
+from .freeze import scrub
+from .judge import Finding
+from .page import Segment, segments
+from .places import Place, Target, View, find
+from .scenario import Scenario
+from .trace import Event, digest
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The four that a run is a function of, and the bounds that keep it finite."""
+
+    scenario: Scenario
+    policy: Any
+    faults: tuple[Fault, ...]
+    seed: int
+    limit: int
+    total: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.scenario, Scenario):
+            raise SimulationError(f"a scenario is needed, not {self.scenario!r}")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+            raise SimulationError(f"a seed is a whole number, not {self.seed!r}")
+        for fault in self.faults:
+            if not isinstance(fault, Fault):
+                raise SimulationError(f"a fault is needed, like Fault('cancel', 3), not {fault!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one playing of the inputs left behind."""
+
+    result: Any
+    error: BaseException | None
+    trace: tuple[Event, ...]
+    ledger: tuple[Effect, ...]
+    struck: tuple[Fault, ...]
+    places: tuple[Place, ...] = ()
+
+
+class Run:
+    """What one simulation did: `result` or `error`, `trace`, effects, and what follows from them.
+
+    Places are recorded when they are first asked for, by running the same simulation again.
+    """
+
+    def __init__(self, inputs: Inputs, outcome: Outcome, record: Callable[[], Outcome]) -> None:
+        self.scenario = inputs.scenario
+        self.policy = inputs.policy
+        self.faults = inputs.faults
+        self.seed = inputs.seed
+        self.result = outcome.result
+        self.error = outcome.error
+        self.trace = outcome.trace
+        self.ledger = outcome.ledger
+        self.struck = outcome.struck
+        self._record = record
+
+    @cached_property
+    def hash(self) -> str:
+        """The trace's digest: equal for equal inputs, in any process of one Python minor."""
+        return digest(self.trace)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The trace as flat records, for a table."""
+        return [
+            {"index": e.index, "time": e.time, "actor": e.actor, "kind": e.kind, **dict(e.data)}
+            for e in self.trace
+        ]
+
+    @property
+    def effects(self) -> list[dict[str, Any]]:
+        """The side effects that really took place, as flat records."""
+        return [
+            {"time": e.time, "name": e.name, "event": e.event, **dict(e.data)} for e in self.ledger
+        ]
+
+    @property
+    def places(self) -> list[dict[str, Any]]:
+        """The recorded places as flat records, without their locals."""
+        return [
+            {
+                "index": p.index,
+                "time": p.time,
+                "task": p.task,
+                "file": short(p.file),
+                "function": p.function,
+                "breakpoint": p.breakpoint,
+                "event": p.event,
+            }
+            for p in self.recorded
+        ]
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """What the user had seen at the end."""
+        return segments(self.trace)
+
+    @property
+    def text(self) -> str:
+        """The text of the last segment."""
+        return self.segments[-1].text
+
+    @property
+    def time(self) -> float:
+        """How long it took, in virtual seconds."""
+        return self.trace[-1].time if self.trace else 0.0
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the scenario's judges say, in the order of the events."""
+        found = [finding for judge in self.scenario.judges for finding in judge(self.trace)]
+        return tuple(sorted(found, key=lambda finding: finding.event))
+
+    @property
+    def missed(self) -> tuple[Fault, ...]:
+        """The faults that did not strike: their point was never reached."""
+        return tuple(fault for fault in self.faults if fault not in self.struck)
+
+    @cached_property
+    def recorded(self) -> tuple[Place, ...]:
+        """The places, with their locals; records them when first asked for."""
+        again = self._record()
+        if digest(again.trace) != self.hash:
+            raise NotDeterministic("the recorded run differs: look for a clock or a global random")
+        return again.places
+
+    def at(self, index: int) -> View:
+        """The view of place `index`; negative numbers count from the end."""
+        try:
+            return View(self, self.recorded[index])
+        except IndexError:
+            raise Unknown("place", index, [f"0 to {len(self.recorded) - 1}"]) from None
+
+    def first(self) -> View:
+        """The first place."""
+        return self.at(0)
+
+    def last(self) -> View:
+        """The last place."""
+        return self.at(-1)
+
+    def to(self, target: Target) -> View:
+        """The first place at a breakpoint's name, a line, or a condition on the locals."""
+        return View(self, find(self.recorded, target, self.recorded))
+
+    def __repr__(self) -> str:
+        if self.error is None:
+            outcome = f"result {scrub(repr(self.result))}" if self.result is not None else "done"
+        else:
+            outcome = f"{type(self.error).__name__}: {self.error}"
+        told = [f"t={self.time:g} s", f"{len(self.trace)} events"]
+        told += [f"finding {finding.name}" for finding in self.findings]
+        told += [f"fault {fault.kind} at {fault.point} did not strike" for fault in self.missed]
+        return f"<run {self.scenario.name}: {outcome}; {', '.join(told)}>"

@@ -1,0 +1,39 @@
+"""A scenario: everything that a run needs, as one frozen record."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+from .judge import Judge
+from .world import Observer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What is run, against what, and how it is judged.
+
+    `make(script, observer)` builds the provider or services; `client(provider, policy, observer)`
+    is the code under study; `policy` its default. `judges` turn the trace into findings. `source`
+    names the modules whose lines can be stepped through; the client's own file always can.
+    `breakpoints` are those of interest here, in the order of reading. `sdk` is set where an
+    unmodified provider SDK runs, which needs executor calls on the spot and a seeded `random`.
+    """
+
+    name: str
+    claim: str
+    script: Any
+    make: Callable[[Any, Observer], Any]
+    client: Callable[[Any, Any, Observer], Awaitable[Any]]
+    policy: Any = None
+    judges: tuple[Judge, ...] = ()
+    source: tuple[ModuleType, ...] = ()
+    breakpoints: tuple[str, ...] = ()
+    sdk: bool = False
+
+    def but(self, **changes: Any) -> "Scenario":
+        """A copy with some fields changed: `scenario.but(client=mine)`."""
+        return replace(self, **changes)
+
+    def __repr__(self) -> str:
+        return f"<scenario {self.name}: {self.claim}>"

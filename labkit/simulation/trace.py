@@ -1,0 +1,76 @@
+"""The trace: an append-only list of what happened, the only thing that views and judges read.
+
+    trace.add("page", "shown", text="Hel")
+    trace.events[0]        # #0 t=0 page shown text='Hel'
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .freeze import plain
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Event:
+    """One thing that happened: `index` from 0, `time` in virtual seconds, who, what, and details.
+
+    `data` holds (name, value) pairs in the order given; `event["name"]` reads one and raises
+    `KeyError` when it is not there, `event.get` takes a default.
+    """
+
+    index: int
+    time: float
+    actor: str
+    kind: str
+    data: tuple[tuple[str, Any], ...] = ()
+
+    def __getitem__(self, name: str) -> Any:
+        for key, value in self.data:
+            if key == name:
+                return value
+        raise KeyError(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The detail of that name, or `default`."""
+        for key, value in self.data:
+            if key == name:
+                return value
+        return default
+
+    def __repr__(self) -> str:
+        told = (f"{k}={v!r}" for k, v in self.data if v not in (None, "", ()))
+        return " ".join([f"#{self.index} t={self.time:g} {self.actor} {self.kind}", *told])
+
+
+class Trace:
+    """Collects events; `seal` ends it, and whatever comes later does not count."""
+
+    def __init__(self, time: Callable[[], float], spend: Callable[[], None]) -> None:
+        self.events: list[Event] = []
+        self._time = time
+        self._spend = spend
+        self._sealed = False
+
+    def add(self, actor: str, kind: str, **data: Any) -> int:
+        """Append one event and return its index; after `seal` nothing is added."""
+        index = len(self.events)
+        if self._sealed:
+            return index - 1
+        self._spend()
+        details = tuple((name, plain(name, value)) for name, value in data.items())
+        self.events.append(Event(index, self._time(), actor, kind, details))
+        return index
+
+    def seal(self) -> None:
+        """End the trace."""
+        self._sealed = True
+
+
+def digest(events: Iterable[Event]) -> str:
+    """A hash of the events, the same in any process of one Python minor and lock (64 digits)."""
+    told = hashlib.sha256()
+    for event in events:
+        told.update(repr((event.time, event.actor, event.kind, event.data)).encode())
+    return told.hexdigest()
