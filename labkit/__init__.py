@@ -6,8 +6,11 @@
 Names are loaded when they are first used, so that `import labkit` is quick and needs nothing.
 """
 
+import sys
 from importlib import import_module
 from typing import Any, Final
+
+from labkit.teaching import PUBLIC
 
 __version__: Final = "0.1.0"
 
@@ -17,9 +20,7 @@ _HOMES: Final = {
     "labkit.providers.script": "load_script script".split(),
     "labkit.recovery.policy": ["RetryPolicy"],
     "labkit.recovery.errors": ["TRANSIENT"],
-    "labkit.teaching": (
-        "check copy_script frame hint panel predict progress show solution stepper timeline"
-    ).split(),
+    **{f"labkit.teaching.{module}": names for module, names in PUBLIC.items()},
 }
 _HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -34,3 +35,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if "IPython" in sys.modules:  # in a notebook, runs and views show themselves in both forms
+    import_module("labkit.teaching.views").register()

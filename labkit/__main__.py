@@ -8,7 +8,7 @@ import importlib
 import sys
 
 COMMANDS = {
-    "lab": "open JupyterLab on your own copies of the notebooks (--fresh NAME, --port N, --no-browser)",
+    "lab": "open JupyterLab on your own copies (--fresh NAME, --port N, --no-browser)",
     "test": "run unit tests, notebooks and browser tests (--slow for the long ones)",
     "doctor": "say what is missing here, each with its cure",
     "notebooks": "run the tracked notebooks again in place",

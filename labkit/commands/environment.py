@@ -44,7 +44,9 @@ def fingerprint(root: pathlib.Path = ROOT) -> str:
 def is_ready(venv: pathlib.Path = VENV) -> bool:
     """Whether the environment was made from the lock as it is now."""
     stamp = venv / "labkit.stamp"
-    return stamp.is_file() and stamp.read_text() == fingerprint() and system.python_of(venv).exists()
+    return (
+        stamp.is_file() and stamp.read_text() == fingerprint() and system.python_of(venv).exists()
+    )
 
 
 def uses_current() -> bool:
@@ -93,7 +95,7 @@ def ensure(venv: pathlib.Path = VENV) -> None:
             f"may not write {error.filename or venv}: copy the folder to a place of your own"
         ) from error
     except OSError as error:
-        raise Missing(f"cannot make {venv}: {error}; make room or mend that, run it again") from error
+        raise Missing(f"cannot make {venv}: {error}; mend that, run it again") from error
 
 
 def _make(venv: pathlib.Path) -> None:
@@ -144,7 +146,7 @@ def _first_that_works(ways: list[list[str]], log: BinaryIO) -> None:
     if any(_run(way, log) == 0 for way in ways):
         return
     if NO_NETWORK.search(pathlib.Path(log.name).read_text(errors="replace")):
-        raise Missing(f"the package index cannot be reached: connect, run it again (see {log.name})")
+        raise Missing(f"no package index can be reached: connect, run it again (see {log.name})")
     raise Missing(f"packages were not installed: mend what {log.name} ends with, run it again")
 
 

@@ -18,19 +18,11 @@ import sys
 import tempfile
 import time
 import urllib.parse
-from typing import Any
+import urllib.request
 
 from labkit.commands import copies, environment, sandbox, system
 
 START = 60.0  # seconds that JupyterLab may take to answer
-OPTIONS = [
-    "--ServerApp.ip=127.0.0.1",
-    "--ServerApp.answer_yes=True",
-    "--ServerApp.log_level=ERROR",
-    "--LabApp.extension_manager=readonly",
-    "--allow-root",
-    "--no-browser",
-]
 
 
 def options(arguments: list[str]) -> argparse.Namespace:
@@ -53,7 +45,8 @@ def main(arguments: list[str]) -> int:
     except (copies.UnknownNotebook, OSError) as error:
         print(f"labkit: {error}", file=sys.stderr)
         return 1
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell has turned it off
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="labkit-", ignore_cleanup_errors=True) as folder:
         return serve(first, pathlib.Path(folder), chosen.port, opens=not chosen.no_browser)
 
@@ -69,9 +62,9 @@ def prepare(fresh: str | None) -> str:
 
 
 def command(port: int) -> list[str]:
-    """The line that starts JupyterLab on `work/`, its own port retries included."""
-    line = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={copies.work_folder()}"]
-    return [*line, f"--ServerApp.port={port}", "--ServerApp.port_retries=50", *OPTIONS]
+    """The line that starts JupyterLab on the copies; `commands/jupyter` holds its settings."""
+    line = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ServerApp.ip=127.0.0.1"]
+    return [*line, f"--ServerApp.port={port}", f"--ServerApp.root_dir={copies.work_folder()}"]
 
 
 def serve(first: str, runtime: pathlib.Path, port: int, *, opens: bool) -> int:
@@ -106,12 +99,11 @@ def address(process: subprocess.Popen[bytes], runtime: pathlib.Path, first: str)
     until = time.monotonic() + START
     while process.poll() is None and time.monotonic() < until:
         for path in runtime.glob("jpserver-*.json"):
-            with contextlib.suppress(ValueError):  # the file is only half written yet
-                return _address(json.loads(path.read_text()), first)
+            with contextlib.suppress(OSError, ValueError):  # half written, or not listening yet
+                server = json.loads(path.read_text())
+                query = f"?token={server['token']}"
+                urllib.request.urlopen(f"{server['url']}api/status{query}", timeout=5).close()
+                tree = f"lab/tree/{urllib.parse.quote(first)}" if first else "lab"
+                return f"{server['url']}{tree}{query}"
         time.sleep(0.1)
     return None
-
-
-def _address(server: dict[str, Any], first: str) -> str:
-    tree = f"lab/tree/{urllib.parse.quote(first)}" if first else "lab"
-    return f"{server['url']}{tree}?token={server['token']}"

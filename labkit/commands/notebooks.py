@@ -76,7 +76,7 @@ def tidy(notebook: Json) -> Json:
     """The notebook as it is stored: multi-line text in lists, machine details left out."""
     import nbformat
 
-    plain = json.loads(nbformat.writes(nbformat.from_dict(notebook)))
+    plain: Json = json.loads(nbformat.writes(nbformat.from_dict(notebook)))
     number = 0
     for cell in plain["cells"]:
         cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k not in MACHINE}
@@ -96,6 +96,8 @@ def tidy_output(output: Json, number: int) -> Json:
         found["data"] = {k: v for k, v in found["data"].items() if k != WIDGET_VIEW}
     if "execution_count" in found:
         found["execution_count"] = number
+    if "traceback" in found:  # differs between versions, and holds paths
+        found["traceback"] = [f"{found['ename']}: {found['evalue']}"]
     return found
 
 

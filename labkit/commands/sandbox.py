@@ -1,7 +1,7 @@
 """A place of its own for what a test or a rerun starts: no file of the learner is read or written.
 
-    >>> variables("somewhere")["LABKIT_HOME"].endswith("answers")
-    True
+>>> variables("somewhere")["LABKIT_HOME"].endswith("answers")
+True
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ FOLDERS = {
     "LABKIT_HOME": "answers",
     "LABKIT_WORK": "work",
 }
+QUIET_KERNEL = '{"IPKernelApp": {"log_level": 40}}'  # no note on transport among the outputs
 SETTINGS = pathlib.Path(__file__).with_name("jupyter")  # the news popup off, in JupyterLab's form
 
 
@@ -34,6 +35,9 @@ def variables(folder: str | pathlib.Path) -> dict[str, str]:
     places = {name: root / place for name, place in FOLDERS.items()}
     for place in places.values():
         place.mkdir(parents=True, exist_ok=True)
+    profile = places["IPYTHONDIR"] / "profile_default"
+    profile.mkdir(exist_ok=True)
+    (profile / "ipython_kernel_config.json").write_text(QUIET_KERNEL)
     return {
         **os.environ,
         **{name: str(place) for name, place in places.items()},

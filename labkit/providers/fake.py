@@ -11,7 +11,7 @@ from labkit.recovery.deltas import Delta
 from labkit.simulation import Observer
 
 from .player import Player
-from .script import Script
+from .steps import Script
 
 
 class FakeProvider:
@@ -30,5 +30,5 @@ class FakeProvider:
             async for step in steps:
                 if step.delta is not None:
                     yield step.delta
-                elif step.do != "end":
+                elif step.do not in ("end", "stall"):
                     raise step.failure()

@@ -1,6 +1,9 @@
 """The pieces in which an answer arrives, the same for every provider.
 
-    Delta("text", "Hel").visible         # True: somebody has read it
+Two questions are asked of each piece. Has a reader now seen something (`visible`)? Has the model
+moved on (`progress`)? They differ: thinking is progress that nobody sees.
+
+    Delta("text", "Hel").visible         # True
     Delta("thinking", "hm").visible      # False
 """
 
@@ -12,10 +15,10 @@ KINDS: Final = ("role", "text", "thinking", "tool_call", "usage", "finish")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Delta:
-    """One piece of an answer; which fields it fills depends on `kind`.
+    """One piece of an answer; which fields it fills depends on `kind`, one of `KINDS`.
 
-    text, thinking: `text`. tool_call: `index`, and `call_id` and `name` on a call's first piece;
-    `text` holds a piece of its arguments. usage: `tokens_in`, `tokens_out`. finish: `reason`.
+    role, text, thinking: `text`. tool_call: `index`; `call_id` and `name` on a call's first piece;
+    `text` is a piece of its arguments. usage: `tokens_in`, `tokens_out`. finish: `reason`.
     """
 
     kind: str
@@ -27,6 +30,10 @@ class Delta:
     tokens_in: int = 0
     tokens_out: int = 0
 
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown kind {self.kind!r}; there is: {', '.join(KINDS)}")
+
     @property
     def visible(self) -> bool:
         """Whether a reader has now seen something that cannot be taken back."""
@@ -34,14 +41,14 @@ class Delta:
 
     @property
     def progress(self) -> bool:
-        """Whether the model has moved on; a role, an empty text or a running count is no news."""
-        return self.text != "" or self.kind in ("tool_call", "finish")
+        """Whether the model has moved on; a role, an empty piece or a running count is no news."""
+        if self.kind in ("role", "usage"):
+            return False
+        return self.kind == "finish" or (self.text + self.name + self.call_id) != ""
 
     def __repr__(self) -> str:
-        values = [(field.name, getattr(self, field.name)) for field in fields(self)[1:]]
-        told = [f"{name}={value!r}" for name, value in values if value not in ("", None, 0)]
-        if self.index == 0:
-            told.insert(0, "index=0")
+        given = [(field, getattr(self, field.name)) for field in fields(self)[1:]]
+        told = [f"{field.name}={value!r}" for field, value in given if value != field.default]
         return f"Delta({', '.join([repr(self.kind), *told])})"
 
 

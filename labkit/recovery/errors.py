@@ -31,7 +31,7 @@ KINDS: Final[Mapping[str, bool]] = {
     "bad_request": True,
     "overloaded": False,  # a gateway says so, whatever the server behind it did
     "server": False,
-    "conflict": False,
+    "conflict": False,  # an earlier attempt of our own may be what is in the way
     "timeout": False,  # the far side may be done by now
     "stall": False,  # the stream opened, then nothing came
     "deadline": False,  # our own time ran out
@@ -47,6 +47,7 @@ TRANSIENT: Final = frozenset(
     | {"stall", "disconnect", "cut_off"}
 )
 
+# Sources: RFC 9110 section 15; RFC 8470 (425); the public error pages of two providers (529).
 _STATUS: Final[Mapping[int, str]] = {
     401: "auth",
     402: "quota",
@@ -54,10 +55,10 @@ _STATUS: Final[Mapping[int, str]] = {
     407: "auth",
     408: "timeout",
     409: "conflict",
-    425: "rate_limit",
+    425: "rate_limit",  # "too early": not processed, and welcome later
     429: "rate_limit",
+    499: "disconnect",  # a proxy saw its client leave: the server behind it may have gone on
     501: "bad_request",
-    502: "server",
     503: "overloaded",
     504: "timeout",
     505: "bad_request",
@@ -68,18 +69,26 @@ _STATUS: Final[Mapping[int, str]] = {
 _CODES: Final[Mapping[str, str]] = {
     "insufficient_quota": "quota",
     "quota_exceeded": "quota",
+    "billing_error": "quota",
     "billing_hard_limit_reached": "quota",
     "billing_not_active": "quota",
     "insufficient_balance": "quota",
     "credit_balance_too_low": "quota",
+    "credit_balance_exhausted": "quota",
+    "organization_spend_limit_exceeded": "quota",
+    "project_spend_limit_exceeded": "quota",
+    "enforced_spend_limit_reached": "quota",
     "rate_limit_exceeded": "rate_limit",
     "rate_limit_error": "rate_limit",
     "overloaded_error": "overloaded",
+    "server_is_overloaded": "overloaded",
     "server_error": "server",
     "api_error": "server",
+    "timeout_error": "timeout",
     "authentication_error": "auth",
     "invalid_api_key": "auth",
     "permission_error": "permission",
+    "not_found_error": "bad_request",
     "invalid_request_error": "bad_request",
     "context_length_exceeded": "bad_request",
 }
@@ -91,23 +100,24 @@ def classify(status: int | None, code: str | None) -> str:
     A quota code beats the status, because both kinds of refusal travel as 429 and only one of them
     goes away by waiting. With neither a known status nor a known code the kind is "unknown".
     """
-    said = _CODES.get(code or "")
+    said = _CODES.get(code or "", "unknown")
     if said == "quota" or status is None:
-        return said or "unknown"
+        return said
     if status in _STATUS:
         return _STATUS[status]
     if 400 <= status < 500:
         return "bad_request"
     if 500 <= status < 600:
         return "server"
-    return said or "unknown"
+    return said
 
 
 class ProviderError(RecoveryError):
     """A request or a stream failed: read `kind` and `definite`, show the message.
 
-    `status` is the HTTP status if there was an answer, `code` the provider's own word, `headers`
-    those of this very answer (names in lower case). A kind that is given beats the table.
+    `status` is the HTTP status if the request was answered with an error, `code` the provider's own
+    word, `headers` those of this very answer (names in lower case). A `kind` that is given beats
+    the table. A code without a status comes from a stream that was let in, so it is not definite.
     """
 
     def __init__(
@@ -126,4 +136,5 @@ class ProviderError(RecoveryError):
         self.headers = {name.lower(): value for name, value in (headers or {}).items()}
         if self.kind not in KINDS:
             raise ValueError(f"unknown kind {self.kind!r}; there is: {', '.join(KINDS)}")
-        self.definite = KINDS[self.kind]
+        refused = kind is not None or (status is not None and status >= 400)
+        self.definite = refused and KINDS[self.kind]

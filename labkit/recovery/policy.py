@@ -1,12 +1,15 @@
 """The choices of a retry, as one value that is checked when it is made.
 
-    RetryPolicy(retry_on=TRANSIENT, attempts=3, stall=10.0)
+RetryPolicy(retry_on=TRANSIENT, attempts=3, stall=10.0)
 """
 
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Final
 
 from .errors import KINDS, PolicyError
+
+MOST: Final = 1e9  # seconds, attempts or a factor: 31 years, and far from what a float can hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +22,8 @@ class RetryPolicy:
     cap. `jitter`: the share of each backoff that chance may take off, 0 to 1. `retry_after_cap`:
     a longer wait asked for by the provider ends the run instead. `stall`: how long the stream may
     say nothing. `total`: the time for everything, waits included.
+
+    Raises `PolicyError` that names each field which is wrong.
     """
 
     retry_on: frozenset[str]
@@ -32,38 +37,43 @@ class RetryPolicy:
     total: float = 300.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "retry_on", frozenset(self.retry_on))
-        for wrong in _contradictions(self):
-            raise PolicyError(wrong)
+        given: object = self.retry_on
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise PolicyError(f"retry_on: a set of kinds, not {given!r}")
+        object.__setattr__(self, "retry_on", frozenset(map(str, given)))
+        if wrong := _unknown(self.retry_on) or _no_numbers(self) or _contradictions(self):
+            raise PolicyError("; ".join(wrong))
+
+
+def _unknown(kinds: frozenset[str]) -> list[str]:
+    if "deadline" in kinds:
+        return ["retry_on: after the deadline there is no time for another try"]
+    known = f"there is: {', '.join(KINDS)}"
+    return [f"retry_on: no kind {kind!r}; {known}" for kind in sorted(kinds - set(KINDS))]
+
+
+def _no_numbers(policy: RetryPolicy) -> list[str]:
+    given = {field.name: getattr(policy, field.name) for field in fields(policy)[1:]}
+    return [
+        f"{name}: {value!r} is not a number, or beyond {MOST:g}"
+        for name, value in given.items()
+        if isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not -MOST <= value <= MOST  # which no nan is
+    ]
 
 
 def _contradictions(policy: RetryPolicy) -> list[str]:
-    numbers = {f.name: getattr(policy, f.name) for f in fields(policy) if f.name != "retry_on"}
-    unknown = sorted(set(policy.retry_on) - set(KINDS))
-    wrong = [f"retry_on: no kind {kind!r}; there is: {', '.join(KINDS)}" for kind in unknown]
-    wrong += [
-        f"{name}: {value!r} is not a finite number"
-        for name, value in numbers.items()
-        if isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not math.isfinite(value)
-    ]
-    if wrong:
-        return wrong
-    checks = {
-        "attempts: at least 1, a whole number": policy.attempts == int(policy.attempts) >= 1,
-        "first_wait: not below 0": policy.first_wait >= 0,
-        "factor: at least 1, or the backoff would shrink": policy.factor >= 1,
-        "max_wait: not below first_wait": policy.max_wait >= policy.first_wait,
-        "jitter: a share from 0 to 1": 0 <= policy.jitter <= 1,
-        "retry_after_cap: not below 0": policy.retry_after_cap >= 0,
-        "stall: above 0": policy.stall > 0,
-        "total: above 0": policy.total > 0,
-        "stall: not above total, which would hide it": policy.stall <= policy.total,
-    }
-    return [f"{rule} (given: {_given(rule, numbers)})" for rule, kept in checks.items() if not kept]
-
-
-def _given(rule: str, numbers: dict[str, float]) -> str:
-    name = rule.partition(":")[0]
-    return f"{name}={numbers[name]!r}"
+    p = policy
+    rules = (
+        (isinstance(p.attempts, int) and p.attempts >= 1, "attempts", "a whole number from 1"),
+        (p.first_wait >= 0, "first_wait", "not below 0"),
+        (p.factor >= 1, "factor", "at least 1, or the backoff would shrink"),
+        (p.max_wait >= p.first_wait, "max_wait", "not below first_wait"),
+        (0 <= p.jitter <= 1, "jitter", "a share from 0 to 1"),
+        (p.retry_after_cap >= 0, "retry_after_cap", "not below 0"),
+        (p.stall > 0, "stall", "above 0"),
+        (p.total > 0, "total", "above 0"),
+        (p.stall <= p.total, "stall", f"not above total ({p.total!r}), which would hide it"),
+    )
+    return [f"{name}: {getattr(p, name)!r} given; {rule}" for kept, name, rule in rules if not kept]

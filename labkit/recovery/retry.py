@@ -4,11 +4,13 @@ Rules: what a reader has seen is never silently said again; the one exception is
 for a caller who can close the old segment and open a new one. A wait that would pass the deadline
 is not slept. The last attempt's own error leaves, with a note of what ran out. Cancellation leaves.
 
-    async for piece in stream_with_retry(open_stream, policy=policy, random=random):
-        ...   # a Delta, or a Boundary between two attempts
+    async with aclosing(stream_with_retry(open_stream, policy=policy, random=random)) as pieces:
+        async for piece in pieces:
+            ...   # a Delta, or a Boundary between two attempts
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
@@ -53,16 +55,16 @@ def decide(
 ) -> Decision:
     """Whether to try again after `error`, how, and when.
 
-    `attempt` counts from 1; `visible`: the reader has seen text of this segment; `segments`: the
-    caller can close one and open another; `remaining`: seconds until the deadline; `now`: seconds
-    since the epoch, for dates in headers.
+    `attempt` counts from 1; `visible`: the reader has seen text of this attempt; `segments`: the
+    caller can close a segment and open another; `remaining`: seconds until the deadline; `now`:
+    seconds since the epoch, for dates in headers.
     """
     if error.kind == "deadline":
         return Decision(action=GIVE_UP, reason="deadline")
     if visible and not (error.kind == "stall" and segments):  # breakpoint: retry guard
         return Decision(action=GIVE_UP, reason="visible output")
     if error.kind not in policy.retry_on:
-        return Decision(action=GIVE_UP, reason=f"{error.kind} is permanent")
+        return Decision(action=GIVE_UP, reason=f"{error.kind} is not in retry_on")
     if attempt >= policy.attempts:
         return Decision(action=GIVE_UP, reason="attempts")
     asked = parse_retry_after(error.headers, now=now)
@@ -79,10 +81,10 @@ def decide(
 def backoff(attempt: int, *, policy: RetryPolicy, random: Random) -> float:
     """Seconds before the attempt after `attempt`: exponential, capped, less a random share."""
     try:
-        wait = policy.first_wait * policy.factor ** (attempt - 1)
+        growth = float(policy.factor) ** (attempt - 1)
     except OverflowError:
-        wait = policy.max_wait
-    wait = min(wait, policy.max_wait)
+        growth = sys.float_info.max
+    wait = min(policy.first_wait * growth, policy.max_wait)
     return wait * (1 - policy.jitter * random.random())
 
 
@@ -97,10 +99,10 @@ async def stream_with_retry(
 ) -> AsyncGenerator[Delta | Boundary, None]:
     """Yield an answer's deltas, trying again where `decide` allows it.
 
-    `open_stream(attempt)` starts one attempt. `segments` says that the caller understands a
-    `Boundary` whose segment has risen. `observe(kind, **details)` is told of every attempt,
-    failure, wait and end. Raises the last attempt's `ProviderError`, with a note of what ran out.
-    A cancel closes the open attempt, or ends the wait, and leaves as it came.
+    `open_stream(attempt)` starts one attempt. `segments`: the caller understands a `Boundary` whose
+    segment has risen. `observe(kind, **details)` is told of every attempt, failure, decision, wait
+    and end. Raises the last attempt's `ProviderError`, with a note of what ran out; any other
+    error leaves at once. A cancel closes the open attempt, or ends the wait, and leaves as it came.
     """
     tell = observe or _nobody
     clock = asyncio.get_running_loop().time
@@ -110,8 +112,10 @@ async def stream_with_retry(
         visible = False
         tell("attempt", attempt=attempt, segment=segment)
         try:
-            async with aclosing(open_stream(attempt)) as stream:
-                async for delta in whole_answer(stream, stall=policy.stall, deadline=deadline):
+            stream = open_stream(attempt)
+            answer = whole_answer(stream, stall=policy.stall, deadline=deadline)
+            async with aclosing(answer):
+                async for delta in answer:
                     if delta.visible and not visible:
                         visible = True  # breakpoint: has streamed
                         tell("first_text", attempt=attempt, segment=segment)
@@ -120,12 +124,13 @@ async def stream_with_retry(
             return
         except ProviderError as error:
             tell("failure", attempt=attempt, **_facts(error), visible=visible)
+            failed = clock()
             decision = decide(
                 error,
                 attempt=attempt,
                 visible=visible,
                 segments=segments,
-                remaining=deadline - clock(),
+                remaining=deadline - failed,
                 now=now(),
                 policy=policy,
                 random=random,
@@ -141,13 +146,14 @@ async def stream_with_retry(
         attempt += 1
         yield Boundary(attempt, segment, reason)
         tell("wait", attempt=attempt, seconds=decision.wait, reason=decision.reason)
-        await asyncio.sleep(decision.wait)
+        due = failed + decision.wait  # a slow reader at the boundary does not make it later
+        await asyncio.sleep(due - clock())
 
 
 async def whole_answer(
-    stream: AsyncIterator[Delta], *, stall: float, deadline: float
+    stream: AsyncGenerator[Delta, None], *, stall: float, deadline: float
 ) -> AsyncGenerator[Delta, None]:
-    """Yield the deltas of one attempt and insist on a finish reason.
+    """Yield the deltas of one attempt, insist on a finish reason, and close `stream` in any case.
 
     Raises `ProviderError` of kind "stall" after `stall` seconds of waiting without progress,
     "deadline" at loop time `deadline`, "cut_off" at an end without a finish reason. Once the reason
@@ -157,11 +163,16 @@ async def whole_answer(
     finished = False
     patience = clock() + stall
     try:
-        while (delta := await _next(stream, patience=patience, deadline=deadline)) is not None:
-            yield delta
-            finished = finished or delta.kind == "finish"
-            if delta.progress:  # the reader's own time, spent in the yield, does not count
-                patience = clock() + (AFTER_FINISH if finished else stall)
+        async with aclosing(stream):
+            while (delta := await _next(stream, patience=patience, deadline=deadline)) is not None:
+                handed = clock()
+                yield delta
+                patience += clock() - handed  # the reader's own time does not count
+                if finished:
+                    continue
+                finished = delta.kind == "finish"
+                if delta.progress:
+                    patience = clock() + (AFTER_FINISH if finished else stall)
     except ProviderError:
         if not finished:
             raise

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-_NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII)
+_NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")  # float() would take "nan", "1_0" and "1e3" too
 
 
 def parse_retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
@@ -21,9 +21,9 @@ def parse_retry_after(headers: Mapping[str, str], *, now: float) -> float | None
 
     `now` is in seconds since the epoch. `retry-after-ms` is read first, but only a usable value
     beats `retry-after`. A date in the past is 0. Source: RFC 9110, section 10.2.3, for the seconds
-    and the three date forms; the millisecond form is what large providers send beside it.
+    and the three date forms. It has no fractions and no milliseconds; large providers send both.
     """
-    found = {name.lower(): value.strip() for name, value in headers.items()}
+    found = {name.lower(): text.strip() for name, text in headers.items()}
     milliseconds = found.get("retry-after-ms", "")
     if _NUMBER.fullmatch(milliseconds):
         return float(milliseconds) / 1000

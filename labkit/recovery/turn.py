@@ -1,4 +1,4 @@
-"""A minimal turn: ask the model, run one tool, ask again, until there is an answer.
+"""A minimal turn: ask the model, run the tools it calls, ask again, until there is an answer.
 
 What may be lost at an interruption is decided here. A step is saved when it has finished, so that
 nothing that took effect is forgotten; text that the reader saw but that never became an answer is
@@ -12,6 +12,7 @@ kept as a draft, marked interrupted, and never passed off as a finished message.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from random import Random
 from typing import Any, Final
@@ -33,8 +34,9 @@ class TooManyCalls(RecoveryError):
 class Session:
     """What is left after a turn, however it ended; `observe` is told of each thing kept.
 
-    `checkpoint`: the finished steps, (kind, content), append-only. `turns`: finished (question,
-    answer) pairs. `drafts`: text that was shown and then interrupted, with the reason.
+    `checkpoint`: the finished steps, (kind, content), append-only; the kinds are user, said (text
+    before a tool call), tool, answer. `turns`: finished (question, answer) pairs. `drafts`: text
+    that was shown and then interrupted, with the reason.
     """
 
     def __init__(self, observe: Observe) -> None:
@@ -53,14 +55,14 @@ class Session:
         self.drafts.append((text, reason))  # breakpoint: draft kept
         self._observe("draft", text=text, reason=reason)
 
-    def __repr__(self) -> str:
-        kinds = [kind for kind, _ in self.checkpoint]
-        return f"Session(checkpoint={kinds}, turns={len(self.turns)}, drafts={self.drafts})"
-
     def finish(self, question: str, answer: str) -> None:
         """The turn has come to its answer."""
         self.save("answer", answer)
         self.turns.append((question, answer))
+
+    def __repr__(self) -> str:
+        kinds = [kind for kind, _ in self.checkpoint]
+        return f"Session(checkpoint={kinds}, turns={len(self.turns)}, drafts={self.drafts})"
 
 
 async def run_turn(
@@ -77,32 +79,41 @@ async def run_turn(
 ) -> str:
     """Run one turn and return the answer; `show` is given each visible text as it arrives.
 
-    Raises the `ProviderError` that ended the turn. A cancel leaves as `CancelledError`; the text
-    shown by then has become a draft, and every finished step is in the checkpoint.
+    Raises what ended the turn: a `ProviderError`, or whatever the tool or `show` raised. A cancel
+    leaves as `CancelledError`. In each case the text shown by then has become a draft, and every
+    finished step is in the checkpoint.
     """
     session.save("user", question)
     for _ in range(MOST_CALLS):
         shown: list[str] = []
-        call = Delta("tool_call")
+        calls: dict[int | None, Delta] = {}
+        pieces = stream_with_retry(
+            open_stream, policy=policy, random=random, observe=observe, now=now
+        )
         try:
-            async for piece in stream_with_retry(
-                open_stream, policy=policy, random=random, observe=observe, now=now
-            ):
-                if isinstance(piece, Boundary):
-                    call = Delta("tool_call")  # half a call of the attempt before
-                elif piece.visible:
-                    shown.append(piece.text)
-                    show(piece.text)
-                elif piece.kind == "tool_call":
-                    call = _joined(call, piece)
-        except (ProviderError, asyncio.CancelledError) as interruption:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    if isinstance(piece, Boundary):
+                        calls.clear()  # half a call of the attempt before
+                    elif piece.visible:
+                        shown.append(piece.text)
+                        show(piece.text)
+                    elif piece.kind == "tool_call":
+                        calls[piece.index] = _joined(calls.get(piece.index), piece)
+                    elif piece.reason == "length":
+                        raise ProviderError("the answer ran into its token limit", kind="cut_off")
+        except BaseException as interruption:
             if shown:
                 session.keep_draft("".join(shown), _why(interruption))
             raise  # breakpoint: interruption leaves
-        if not call.name:
-            session.finish(question, "".join(shown))
-            return "".join(shown)
-        session.save("tool", await tool(call.name, call.text))
+        text = "".join(shown)
+        if not calls:
+            session.finish(question, text)
+            return text
+        if text:
+            session.save("said", text)
+        for call in calls.values():
+            session.save("tool", await tool(call.name, call.text))
     raise TooManyCalls(f"no answer after {MOST_CALLS} model calls")
 
 
@@ -116,10 +127,11 @@ async def stop(task: asyncio.Task[Any]) -> bool:
     return task.cancelled()
 
 
-def _joined(call: Delta, piece: Delta) -> Delta:
+def _joined(call: Delta | None, piece: Delta) -> Delta:
+    if call is None:
+        return piece
     return replace(
         call,
-        index=piece.index,
         call_id=piece.call_id or call.call_id,
         name=piece.name or call.name,
         text=call.text + piece.text,
@@ -127,4 +139,6 @@ def _joined(call: Delta, piece: Delta) -> Delta:
 
 
 def _why(interruption: BaseException) -> str:
-    return interruption.kind if isinstance(interruption, ProviderError) else "stopped"
+    if isinstance(interruption, ProviderError):
+        return interruption.kind
+    return "stopped" if isinstance(interruption, asyncio.CancelledError) else "failed"

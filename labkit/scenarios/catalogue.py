@@ -1,6 +1,6 @@
 """Finds scenarios and scripts by name.
 
-    find("retry.guarded"), names(), load("error-after-text")
+find("retry.guarded"), names(), load("error-after-text")
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,9 +32,9 @@ def load(name: str) -> Script:
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Scenario]:
     """Every scenario by name, in the order of the lessons."""
-    from . import interruptions, retries
+    from . import interruptions, retries, sdk
 
-    every = [*retries.scenarios(), *interruptions.scenarios()]
+    every = [*retries.scenarios(), *interruptions.scenarios(), *sdk.scenarios()]
     return {scenario.name: scenario for scenario in every}
 
 

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from labkit.providers.fake import FakeProvider
 from labkit.recovery import retry, retry_after, turn
-from labkit.recovery.errors import TRANSIENT
+from labkit.recovery.errors import TRANSIENT, ProviderError
 from labkit.recovery.policy import RetryPolicy
-from labkit.recovery.turn import Session, run_turn, stop
+from labkit.recovery.turn import Session, run_turn
 from labkit.simulation import STREAM_JUDGES, Observer, Scenario
 
 from .catalogue import load
+from .clients import as_task
 
 POLICY: Final = RetryPolicy(retry_on=TRANSIENT, stall=5.0, total=60.0)
 QUESTION: Final = "Where is my refund?"
@@ -43,15 +44,12 @@ async def one_turn(
         observe=observe.of("turn"),
         now=observe.now,
     )
-    task = asyncio.create_task(work, name="turn")
-    if stop_at is not None:
-        await asyncio.sleep(stop_at)
-        observe.of("user")("cancel", task="turn")
-        await stop(task)
-    await asyncio.wait([task])
-    observe.of("lab")("end", task="turn", outcome=_outcome(task))
-    if not task.cancelled() and task.exception() is not None:
+    task = await as_task(work, "turn", observe, stop_at=stop_at)
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, ProviderError):
         observe.of("page")("status", text="interrupted")
+    elif error is not None:
+        raise error
     return session
 
 
@@ -69,10 +67,11 @@ class Forgetful(Session):
         """Lose it."""
 
 
-def _outcome(task: asyncio.Task[Any]) -> str:
-    if task.cancelled():
-        return "cancelled"
-    return "error" if task.exception() is not None else "result"
+def scenarios() -> list[Scenario]:
+    """The three, then the same three on the turn that forgets."""
+    three = [_scenario(*row) for row in _THREE]
+    forgetful = [_scenario(*row, memory=Forgetful) for row in _THREE]
+    return three + forgetful
 
 
 def _scenario(
@@ -80,9 +79,11 @@ def _scenario(
     script: str,
     claim: str,
     stop_at: float | None,
+    breakpoints: tuple[str, ...],
+    *,
     memory: type[Session] = Session,
 ) -> Scenario:
-    return Scenario(
+    scenario = Scenario(
         name=f"interruption.{name}",
         claim=claim,
         script=load(script),
@@ -91,22 +92,34 @@ def _scenario(
         policy=POLICY,
         judges=STREAM_JUDGES,
         source=(retry, retry_after, turn),
-        breakpoints=("checkpoint saved", "retry guard", "draft kept", "interruption leaves"),
+        breakpoints=breakpoints,
     )
-
-
-def scenarios() -> list[Scenario]:
-    """The three, then the same three on the turn that forgets."""
-    three = [_scenario(name, script, claim, stop_at) for name, script, claim, stop_at in _THREE]
-    forgetful = [
-        _scenario(f"{name}_forgetful", script, claim, stop_at, Forgetful)
-        for name, script, claim, stop_at in _THREE
-    ]
-    return three + forgetful
+    if memory is Session:
+        return scenario
+    reached = tuple(name for name in breakpoints if name != "draft kept")
+    return scenario.but(name=f"interruption.{name}_forgetful", breakpoints=reached)
 
 
 _THREE: Final = (
-    ("rate_limit", "rate-limit-then-tool", "refused before the first delta", None),
-    ("error", "tool-then-error-after-text", "fails after text was shown", None),
-    ("stop", "tool-then-slow-answer", "the user stops the answer", STOP_AT),
+    (
+        "rate_limit",
+        "rate-limit-then-tool",
+        "refused before the first delta",
+        None,
+        ("checkpoint saved", "retry guard", "has streamed"),
+    ),
+    (
+        "error",
+        "tool-then-error-after-text",
+        "fails after text was shown",
+        None,
+        ("checkpoint saved", "has streamed", "retry guard", "draft kept", "interruption leaves"),
+    ),
+    (
+        "stop",
+        "tool-then-slow-answer",
+        "the user stops the answer",
+        STOP_AT,
+        ("checkpoint saved", "has streamed", "draft kept", "interruption leaves"),
+    ),
 )

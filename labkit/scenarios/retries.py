@@ -1,5 +1,8 @@
 """Scenarios of the retry boundary: what may be tried again, and what must not."""
 
+from functools import partial
+from typing import Final
+
 from labkit.providers.fake import FakeProvider
 from labkit.recovery import retry, retry_after
 from labkit.recovery.errors import TRANSIENT
@@ -9,16 +12,18 @@ from labkit.simulation import STREAM_JUDGES, Scenario
 from . import clients
 from .catalogue import load
 
-POLICY = RetryPolicy(retry_on=TRANSIENT, stall=5.0, total=60.0)
+POLICY: Final = RetryPolicy(retry_on=TRANSIENT, stall=5.0, total=60.0)
+RISING: Final = RetryPolicy(retry_on=TRANSIENT, attempts=5, first_wait=2.0, factor=1.0, jitter=0)
+STOP_AT: Final = 0.8  # virtual seconds: after the first text of "plain-answer"
 
 
-def _scenario(name: str, script: str, client: object, claim: str, *marks: str) -> Scenario:
+def _scenario(name: str, script: str, client: clients.Client, claim: str, *marks: str) -> Scenario:
     return Scenario(
         name=f"retry.{name}",
         claim=claim,
         script=load(script),
         make=FakeProvider,
-        client=client,  # type: ignore[arg-type]
+        client=client,
         policy=POLICY,
         judges=STREAM_JUDGES,
         source=(retry, retry_after),
@@ -74,6 +79,15 @@ def scenarios() -> list[Scenario]:
             "retry guard",
         ),
         _scenario(
+            "glued",
+            "stall-after-text",
+            clients.glues_segments,
+            "a new segment written into the old one says the beginning twice",
+            "has streamed",
+            "retry guard",
+            "new segment",
+        ),
+        _scenario(
             "quota",
             "quota",
             clients.careful,
@@ -100,7 +114,7 @@ def scenarios() -> list[Scenario]:
             clients.careful,
             "each refusal's own Retry-After is obeyed",
             "retry guard",
-        ).but(policy=RetryPolicy(retry_on=TRANSIENT, attempts=5, first_wait=2, jitter=0)),
+        ).but(policy=RISING),
         _scenario(
             "half_call",
             "half-tool-call",
@@ -137,7 +151,7 @@ def scenarios() -> list[Scenario]:
         _scenario(
             "swallow",
             "plain-answer",
-            clients.swallows_the_cancel,
+            partial(clients.stopped, client=clients.swallows_the_cancel, seconds=STOP_AT),
             "a cancellation turned into an error text is no cancellation",
         ),
         _scenario(
@@ -149,8 +163,8 @@ def scenarios() -> list[Scenario]:
         _scenario(
             "late",
             "plain-answer",
-            clients.shows_one_late,
-            "a client that holds text back loses the last piece",
+            clients.waits_for_whole_words,
+            "a page that waits for whole words loses the last one",
         ),
         _scenario(
             "many_scripts",

@@ -6,20 +6,25 @@ The name serves in the stepper; file and line serve in any debugger.
 """
 
 import ast
+import io
 import linecache
 import re
-from collections.abc import Iterable, Mapping
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _COMMENT: Final = re.compile(r"#\s*breakpoint:\s*(?P<name>[^#]+?)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """A named line: `file` as the debugger wants it, `line` from 1, and the function around it."""
+    """A named line: `file` as the debugger wants it, `line` from 1, and the function around it.
+
+    The line is the first of its statement, wherever in the statement the comment stands.
+    """
 
     name: str
     file: str
@@ -29,7 +34,7 @@ class Breakpoint:
 
 def breakpoints(files: Iterable[str]) -> tuple[Breakpoint, ...]:
     """The breakpoints in `files`, in the order of the files and their lines."""
-    return tuple(found for file in files for found in _in(file, tuple(source(file))))
+    return tuple(found for file in files for found in _breakpoints(file, _version(file)))
 
 
 def by_line(files: Iterable[str]) -> Mapping[tuple[str, int], str]:
@@ -56,41 +61,69 @@ def statements(file: str) -> Mapping[int, int]:
 
     A call that is written over six lines is one step, not six.
     """
-    return _statements(tuple(source(file)))
+    return _statements(file, _version(file))
+
+
+Version = tuple[object, ...]
+
+
+def _version(file: str) -> Version:
+    """What tells one text of `file` from the next: its size and time, as linecache read it."""
+    linecache.getlines(file)
+    return tuple(linecache.cache.get(file, ())[:2])
 
 
 @lru_cache(maxsize=100)
-def _statements(lines: tuple[str, ...]) -> Mapping[int, int]:
+def _tree(file: str, version: Version) -> ast.Module:
+    try:
+        return ast.parse("\n".join(source(file)))
+    except SyntaxError:  # a cell with magics, say: every line is a step then
+        return ast.Module([], [])
+
+
+@lru_cache(maxsize=100)
+def _statements(file: str, version: Version) -> Mapping[int, int]:
     first: dict[int, int] = {}
-    for node in ast.walk(ast.parse("\n".join(lines))):
+    for node in ast.walk(_tree(file, version)):
         if isinstance(node, ast.stmt):
+            start = _first_line(node)
             body = getattr(node, "body", None) or getattr(node, "cases", None)
             end = _first_line(body[0]) - 1 if body else node.end_lineno
-            for line in range(node.lineno, max(node.lineno, end or 0) + 1):
-                first[line] = node.lineno
+            for line in range(start, max(start, end or 0) + 1):
+                first[line] = start
     return first
 
 
-def _first_line(node: ast.AST) -> int:
-    start: int = getattr(node, "pattern", node).lineno  # a case has no line of its own
-    return min([start, *(mark.lineno for mark in getattr(node, "decorator_list", []))])
+def _first_line(node: Any) -> int:
+    start = getattr(node, "pattern", node)  # a case has no line of its own
+    return int(min(mark.lineno for mark in [start, *getattr(node, "decorator_list", [])]))
 
 
 @lru_cache(maxsize=100)
-def _in(file: str, lines: tuple[str, ...]) -> tuple[Breakpoint, ...]:
-    found = []
-    for number, line in enumerate(lines, start=1):
-        if comment := _COMMENT.search(line):
-            function = _function(lines, number)
-            found.append(Breakpoint(comment["name"], file, number, function))
-    return tuple(found)
+def _breakpoints(file: str, version: Version) -> tuple[Breakpoint, ...]:
+    first = _statements(file, version)
+    found = {first.get(line, line): name for line, name in _comments(file)}
+    return tuple(
+        Breakpoint(name, file, line, _function(_tree(file, version), line))
+        for line, name in found.items()
+    )
 
 
-def _function(lines: tuple[str, ...], number: int) -> str:
+def _comments(file: str) -> Iterator[tuple[int, str]]:
+    text = io.StringIO("".join(linecache.getlines(file)))
+    try:
+        for token in tokenize.generate_tokens(text.readline):
+            if token.type == tokenize.COMMENT and (said := _COMMENT.match(token.string)):
+                yield token.start[0], said["name"]
+    except (tokenize.TokenError, SyntaxError):  # as above
+        return
+
+
+def _function(tree: ast.Module, line: int) -> str:
     around = [
         node
-        for node in ast.walk(ast.parse("\n".join(lines)))
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.lineno <= number <= (node.end_lineno or 0)
+        and node.lineno <= line <= (node.end_lineno or 0)
     ]
     return max(around, key=lambda node: node.lineno).name if around else ""

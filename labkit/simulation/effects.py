@@ -8,7 +8,7 @@ from .trace import Event, Trace
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One effect: its number from 0, when (virtual seconds), what, and the event that records it."""
+    """One effect: its number from 0, its time in virtual seconds, its name, and its event."""
 
     number: int
     time: float

@@ -6,11 +6,13 @@ of the script. `points` lists them with what happens there.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .breakpoints import short
 from .errors import SimulationError, Unknown
+from .generators import CLOSING
 from .loop import Handle, VirtualLoop
 from .where import where
 
@@ -42,9 +44,12 @@ class Fault:
             raise SimulationError(f"a point is a whole number from 0, not {self.point!r}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Point:
-    """Where a fault may strike: its number, the task, the place, the time and the last event."""
+    """Where a fault may strike: its number, the task, the place, the time and the last event.
+
+    At a step of the script, `function` is the step's verb, and file and line are empty.
+    """
 
     number: int
     task: str
@@ -53,6 +58,11 @@ class Point:
     function: str
     time: float
     event: int
+
+    def __repr__(self) -> str:
+        at = f"in {self.function} ({short(self.file)})" if self.file else f"at {self.function!r}"
+        when = f"t={self.time:g} s, after event {self.event}"
+        return f"point {self.number}: {self.task} {at}, {when}"
 
 
 Strike = Callable[[Fault, asyncio.Task[Any]], None]
@@ -73,14 +83,14 @@ class FaultyLoop(VirtualLoop):
 
     def _call(self, handle: Handle) -> None:
         task = getattr(handle._callback, "__self__", None)
-        if not isinstance(task, asyncio.Task) or task.done():
+        if not isinstance(task, asyncio.Task) or task.done() or handle._callback == task.cancel:
             super()._call(handle)
             return
         name = task.get_name()
         passed = self._suspensions.get(name, 0)
         self._hit(task, passed - 1, "waking")
         super()._call(handle)
-        if not task.done():
+        if not task.done() and name != CLOSING:
             self._suspensions[name] = passed + 1
             self._suspended(task, passed)
             self._hit(task, passed, "waiting")
@@ -92,7 +102,9 @@ class FaultyLoop(VirtualLoop):
                 task.cancel()
 
 
-def located(task: asyncio.Task[Any], number: int, time: float, event: int) -> Point:
-    """The point at which `task` has just suspended."""
-    file, line, function = where(task) or ("", 0, "")
+def located(
+    task: asyncio.Task[Any], number: int, time: float, event: int, files: Collection[str]
+) -> Point:
+    """The point at which `task` has just suspended; its line in `files`, where it has one."""
+    file, line, function = where(task, files) or ("", 0, "")
     return Point(number, task.get_name(), file, line, function, time, event)

@@ -1,36 +1,52 @@
 """Turns live values into ones that cannot change or betray anything later.
 
 Plain immutables are kept as they are; everything else is rendered to bounded text without
-addresses. What stands under a name like `api_key` is masked, at any depth.
+addresses. What stands under a name like `api_key` is masked, at any depth. No value's own `repr` is
+called: it might do anything.
 """
 
 import asyncio
 import dataclasses
-import re
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from enum import Enum
 from functools import lru_cache
-from types import CodeType, FrameType
+from itertools import islice
+from types import (
+    AsyncGeneratorType,
+    BuiltinFunctionType,
+    CodeType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+)
 from typing import Any, Final
 
-MASK: Final = "***"
+from .mask import MASK, hide, scrub, secret
+
 MOST_TEXT: Final = 200  # characters
 MOST_ITEMS: Final = 8
 MOST_DEPTH: Final = 4
+MOST_SORTED: Final = 1_000  # a larger set is shown by its size
 
-Locals = tuple[tuple[str, Any], ...]
+Locals = tuple[tuple[str, ...], tuple[Any, ...]]  # names, and values of which some may be ABSENT
 
 _PLAIN: Final = frozenset({type(None), bool, int, float})
-_SECRET_WORDS: Final = frozenset(
-    "key apikey token secret authorization password passwd credential credentials cookie".split()
+_NAMED: Final = frozenset(
+    {type, FunctionType, MethodType, BuiltinFunctionType}
+    | {AsyncGeneratorType, CoroutineType, GeneratorType}
 )
-_CREDENTIAL: Final = re.compile(
-    r"(?i)\b((?:bearer|basic)\s+)(?=\S*[\d=])[\w.~+/=-]{8,}|\bsk-(?=\S*\d)[a-z0-9_-]{6,}"
-)
-_NAMED: Final = re.compile(
-    r"(?i)((?:key|token|secret|password|authorization)['\"]?\s*[:=]\s*['\"]?)[^\s'\",;)}\]]+"
-)
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
+_TELLING: Final = frozenset({"datetime", "decimal", "fractions", "uuid", "pathlib"})  # by their str
+
+
+class Absent:
+    """Stands for a local that has no value yet."""
+
+
+ABSENT: Final = Absent()
 
 
 class Rendered(str):
@@ -42,23 +58,6 @@ class Rendered(str):
         return str(self)
 
 
-@lru_cache(maxsize=1_000)
-def secret(name: str) -> bool:
-    """Whether a value of this name must be masked."""
-    words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
-    return not _SECRET_WORDS.isdisjoint(words)
-
-
-def hide(text: str) -> str:
-    """`text` without credentials: for prose, which may well speak of a token or a key."""
-    return _CREDENTIAL.sub(lambda found: (found[1] or "") + MASK, text)
-
-
-def scrub(text: str) -> str:
-    """`text` without credentials, named secrets and addresses: for what a value renders to."""
-    return _ADDRESS.sub("", _NAMED.sub(rf"\1{MASK}", hide(text)))
-
-
 def freeze(name: str, value: Any) -> Any:
     """`value` as it is now: a plain immutable, or bounded text."""
     if secret(name) and value is not None:
@@ -67,120 +66,178 @@ def freeze(name: str, value: Any) -> Any:
     if kind in _PLAIN:
         return value
     if kind is str:
-        return hide(_short(value))
-    return Rendered(scrub(_short(_render(value, MOST_DEPTH))))
+        return _text(value)
+    try:
+        return Rendered(_cut(scrub(_render(value, MOST_DEPTH))))
+    except Exception:  # a look at a value never changes the run
+        return Rendered(f"<{kind.__name__}>")
+
+
+def plain(name: str, value: Any) -> Any:
+    """`value` for the trace: text whole, tuples of plain values kept, the rest as in `freeze`."""
+    kind = type(value)
+    if kind is str and not secret(name):
+        return hide(value)
+    if kind is tuple:
+        name = value[0] if _is_pair(value) else name
+        return tuple([value[0] if item is name else plain(name, item) for item in value])
+    frozen = freeze(name, value)
+    return str(frozen) if type(frozen) is Rendered else frozen
+
+
+class _Plan:
+    """The names of a function's locals in the order of its code, and which are secret."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code  # held, since plans are found by its address
+        names = dict.fromkeys(code.co_varnames + code.co_cellvars + code.co_freevars)
+        self.names = tuple(names)
+        self.absent = (ABSENT,) * len(names)
+        self.secret = [index for index, name in enumerate(names) if secret(name)]
 
 
 class Freezer:
     """Freezes the locals of frames, and renders what cannot change only once.
 
-    It lives as long as one recording. A text, a frozen record and a function keep what they
-    rendered to; of any other object that is no collection and no exception only the class is shown,
-    so the class keeps it.
+    It lives as long as one recording, and holds no value that could hold a frame alive.
     """
 
     def __init__(self) -> None:
-        self._plans: dict[CodeType, list[tuple[str, bool]]] = {}
-        self._texts: dict[str, str] = {}
-        self._records: dict[int, tuple[Any, Any]] = {}
-        self._named: dict[tuple[type, str], Any] = {}
-        self._classes: dict[type, Any] = {}
+        self._plans: dict[int, _Plan] = {}
+        self._classes: dict[type, Any] = {type(ABSENT): ABSENT}
+        self._named: dict[type, dict[str, Rendered]] = {}
+        self._settled: dict[int, tuple[Any, Any]] = {}  # address -> value, to be sure, and text
 
     def locals(self, frame: FrameType) -> Locals:
         """The frame's locals in the order of its code, as they are now."""
-        live = frame.f_locals
         code = frame.f_code
-        plan = self._plans.get(code)
+        plan = self._plans.get(id(code))
         if plan is None:
-            names = dict.fromkeys(code.co_varnames + code.co_cellvars + code.co_freevars)
-            plan = self._plans[code] = [(name, secret(name)) for name in names]
-        frozen: list[tuple[str, Any]] = []
-        for name, hidden in plan:
-            if name in live:
-                value = live[name]
-                if hidden:
-                    frozen.append((name, freeze(name, value)))
-                elif type(value) in _PLAIN:
-                    frozen.append((name, value))
-                else:
-                    frozen.append((name, self._known(value)))
-        return tuple(frozen)
+            plan = self._plans[id(code)] = _Plan(code)
+        known, shown = self._classes, self._shown
+        values = [
+            value if (kind := type(value)) in _PLAIN else known.get(kind) or shown(kind, value)
+            for value in map(frame.f_locals.get, plan.names, plan.absent)
+        ]
+        for index in plan.secret:
+            if values[index] is not ABSENT and values[index] is not None:
+                values[index] = MASK
+        return plan.names, tuple(values)
 
-    def _known(self, value: Any) -> Any:
-        kind = type(value)
-        if kind is str:
-            if value not in self._texts:
-                self._texts[value] = freeze("", value)
-            return self._texts[value]
-        if kind in self._classes:
-            return self._classes[kind]
-        record = self._records.get(id(value))
-        if record is not None and record[0] is value:
-            return record[1]
-        return self._render(kind, value)
+    def _shown(self, kind: type, value: Any) -> Any:
+        texts = self._named.get(kind)
+        if texts is not None:
+            name = value.__name__
+            return texts.get(name) or texts.setdefault(name, freeze("", value))
+        known = self._settled.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]
+        return self._new(kind, value)
 
-    def _render(self, kind: type, value: Any) -> Any:
-        if isinstance(value, _SHOWN_WHOLE):
-            return freeze("", value)
-        parameters = getattr(kind, "__dataclass_params__", None)
-        if parameters is not None:
-            frozen = freeze("", value)
-            if parameters.frozen:
-                self._records[id(value)] = (value, frozen)
-            return frozen
-        name = getattr(value, "__name__", None)
-        if not isinstance(name, str):
-            self._classes[kind] = freeze("", value)
-            return self._classes[kind]
-        if (kind, name) not in self._named:
-            self._named[kind, name] = freeze("", value)
-        return self._named[kind, name]
+    def _new(self, kind: type, value: Any) -> Any:
+        frozen = freeze("", value)
+        if _is_settled(value):
+            self._settled[id(value)] = (value, frozen)
+        elif kind in _NAMED:
+            self._named[kind] = {value.__name__: frozen}
+        elif _is_opaque(kind) and not hasattr(value, "__name__"):
+            self._classes[kind] = frozen
+        return frozen
 
 
-_SHOWN_WHOLE: Final = (bytes, BaseException, Mapping, list, tuple, AbstractSet, asyncio.Task)
+# What a value renders to
+
+_SHOWN: Final = (
+    str, bytes, range, complex, Enum, BaseException, Mapping, list, tuple, deque, AbstractSet,
+    asyncio.Task,
+)  # fmt: skip
 
 
-def plain(name: str, value: Any) -> Any:
-    """`value` for the trace: text whole, tuples of plain values kept, the rest as in `freeze`."""
-    if type(value) is str and not secret(name):
-        return hide(value)
-    if type(value) is tuple:
-        return tuple(plain(name, item) for item in value)
-    frozen = freeze(name, value)
-    return str(frozen) if isinstance(frozen, Rendered) else frozen
+def _is_opaque(kind: type) -> bool:
+    """Whether nothing is shown of such values but their class, or class and name."""
+    shown = issubclass(kind, _SHOWN) or dataclasses.is_dataclass(kind)
+    return not (shown or _is_telling(kind))
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
+def _is_telling(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in _TELLING
+
+
+def _is_settled(value: Any) -> bool:
+    """Whether `value` and all in it can never change."""
+    kind = type(value)
+    if isinstance(value, tuple | frozenset):
+        return all(_is_settled(item) for item in value)
+    parameters = getattr(kind, "__dataclass_params__", None)
+    if parameters is not None:
+        fields = dataclasses.fields(kind)
+        return parameters.frozen and all(_is_settled(getattr(value, f.name, 0)) for f in fields)
+    return kind in _PLAIN or isinstance(value, str | bytes | range | Enum) or _is_telling(kind)
 
 
 def _render(value: Any, depth: int) -> str:
+    kind = type(value)
+    if isinstance(value, Enum):
+        return f"{kind.__name__}.{value.name}"
     if isinstance(value, str):
-        return repr(_short(value))
-    if type(value) in _PLAIN or isinstance(value, bytes):
-        return _short(repr(value))
+        return repr(_text(value))
+    if kind in _PLAIN or isinstance(value, range | complex):
+        return repr(value)
+    if isinstance(value, bytes):
+        return _cut(repr(value[:MOST_TEXT]))
     if isinstance(value, BaseException):
-        return f"{type(value).__name__}({_short(str(value))!r})"
-    if depth == 0:
-        return "…"
+        return f"{kind.__name__}({_text(str(value))!r})"
+    if _is_telling(kind):
+        return str(value)
+    if _is_opaque(kind) or isinstance(value, asyncio.Task):
+        return _other(value)
+    return _collection(value, depth - 1) if depth else "…"
+
+
+def _collection(value: Any, depth: int) -> str:
+    kind: Any = type(value)
     if isinstance(value, Mapping):
-        return _items("{", [_pair(repr(k), str(k), v, ": ", depth) for k, v in _some(value)], "}")
-    if isinstance(value, list | tuple):
-        ends = "[]" if isinstance(value, list) else "()"
-        return _items(ends[0], [_render(item, depth - 1) for item in value[:9]], ends[1])
+        pairs = islice(value.items(), MOST_ITEMS + 1)
+        return _items("{", [_pair(_render(k, 0), k, v, ": ", depth) for k, v in pairs], "}")
     if isinstance(value, AbstractSet):
-        return _items("{", sorted(_render(item, depth - 1) for item in value), "}")
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _record(value, depth)
-    return _other(value)
+        if len(value) > MOST_SORTED:
+            return f"<{len(value)} items>"
+        return _items("{", sorted(_render(item, depth) for item in value), "}")
+    if dataclasses.is_dataclass(value):
+        told = [name for name, empty in _shown_fields(kind) if _tells(value, name, empty)]
+        return _fields(value, told, depth)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return _fields(value, value._fields, depth)
+    if _is_pair(value):
+        return f"({value[0]!r}, {MASK})"
+    items = [_render(item, depth) for item in islice(value, MOST_ITEMS + 1)]
+    return _items("(", items, ")") if isinstance(value, tuple) else _items("[", items, "]")
 
 
-def _some(mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-    return [pair for pair, _ in zip(mapping.items(), range(MOST_ITEMS + 1), strict=False)]
+def _fields(value: Any, names: Iterable[str], depth: int) -> str:
+    pairs = [_pair(name, name, getattr(value, name, None), "=", depth) for name in names]
+    return _items(f"{type(value).__name__}(", pairs, ")")
 
 
-def _pair(label: str, name: str, value: Any, joint: str, depth: int) -> str:
-    return f"{label}{joint}{MASK if secret(name) else _render(value, depth - 1)}"
+@lru_cache(maxsize=1_000)
+def _shown_fields(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """Name and default of the fields that are part of a record's repr."""
+    return tuple((field.name, field.default) for field in dataclasses.fields(kind) if field.repr)
+
+
+def _tells(value: Any, name: str, empty: Any) -> bool:
+    there = getattr(value, name, empty)
+    return there is not empty and bool(there != empty)
+
+
+def _pair(label: str, name: object, value: Any, joint: str, depth: int) -> str:
+    hidden = isinstance(name, str) and secret(name) and value is not None
+    return f"{label}{joint}{MASK if hidden else _render(value, depth)}"
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether `value` is one header, say: a name whose value must be masked, and that value."""
+    return len(value) == 2 and isinstance(value[0], str) and secret(value[0])
 
 
 def _items(opening: str, items: list[str], closing: str) -> str:
@@ -188,17 +245,17 @@ def _items(opening: str, items: list[str], closing: str) -> str:
     return opening + ", ".join(shown) + closing
 
 
-def _record(value: Any, depth: int) -> str:
-    fields = [field for field in dataclasses.fields(value) if field.repr]
-    told = [f for f in fields if getattr(value, f.name, f.default) != f.default]
-    pairs = [_pair(f.name, f.name, getattr(value, f.name, None), "=", depth) for f in told]
-    return _items(f"{type(value).__name__}(", pairs, ")")
-
-
 def _other(value: Any) -> str:
     if isinstance(value, asyncio.Task):
         return f"<task {value.get_name()}>"
     name = getattr(value, "__name__", None)
-    if isinstance(name, str):
-        return f"<{type(value).__name__} {name}>"
-    return f"<{type(value).__name__}>"
+    kind = type(value).__name__
+    return f"<{kind} {name}>" if isinstance(name, str) else f"<{kind}>"
+
+
+def _text(text: str) -> str:
+    return _cut(hide(text[: 2 * MOST_TEXT]))  # hidden before it is cut: half a key is no key
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"

@@ -4,55 +4,76 @@ A virtual clock cannot wait for a socket, a thread, a process or a real sleep, s
 one gets `Refused` with the cure, instead of a run that hangs or differs the next time. Python's
 audit events tell of all of them. An audit hook stays for the life of the process and so is added
 once, when the first simulation starts; threads that run no simulation pass it untouched.
+
+Not refused: `time.time()` and the global `random`, which are harmless in a log line. Where they
+decide anything, recording finds that the run differs and raises `NotDeterministic`.
 """
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from .errors import Refused
 
-_CURES: Final = {
-    "socket.connect": ("a network connection", "use a fake provider"),
-    "socket.bind": ("a server", "use a fake provider"),
-    "socket.getaddrinfo": ("a name look-up", "use a fake provider"),
-    "subprocess.Popen": ("a subprocess", "use a fake service"),
-    "os.system": ("a subprocess", "use a fake service"),
-    "os.fork": ("a subprocess", "use a fake service"),
-    "os.posix_spawn": ("a subprocess", "use a fake service"),
+_PROVIDER: Final = "use a fake provider"
+_SERVICE: Final = "use a fake service"
+_EVENTS: Final = {
+    "socket.connect": ("a network connection", _PROVIDER),
+    "socket.sendto": ("a network connection", _PROVIDER),
+    "socket.bind": ("a server", _PROVIDER),
+    "socket.getaddrinfo": ("a name look-up", _PROVIDER),
+    "socket.gethostbyname": ("a name look-up", _PROVIDER),
+    "subprocess.Popen": ("a subprocess", _SERVICE),
+    "os.system": ("a subprocess", _SERVICE),
+    "os.fork": ("a subprocess", _SERVICE),
+    "os.exec": ("a subprocess", _SERVICE),
+    "os.posix_spawn": ("a subprocess", _SERVICE),
     "_thread.start_new_thread": ("a thread", "start an asyncio task"),
     "_thread.start_joinable_thread": ("a thread", "start an asyncio task"),
     "time.sleep": ("time.sleep", "await asyncio.sleep"),
 }
 
-
-class _Guarded(threading.local):
-    active = False
-    installed = False
+Note = Callable[[str], object]
 
 
-_here: Final = _Guarded()
+class _Here(threading.local):
+    note: Note | None = None  # set while this thread runs a simulation
+
+
+_here: Final = _Here()
 _install: Final = threading.Lock()
 _hooks: Final[list[Any]] = []  # the one hook, once it is there; it cannot be removed
 
 
+def refuse(what: str, cure: str) -> NoReturn:
+    """Raise `Refused`, and note it first: the code under study may well swallow the error."""
+    if _here.note is not None:
+        _here.note(what)
+    raise Refused(f"{what} was refused: a simulation has none; {cure}")
+
+
+def refuse_inside() -> None:
+    """Refuse a simulation within a simulation: the inner one would need a thread."""
+    if _here.note is not None:
+        refuse("a simulation", "await the inner client itself")
+
+
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if event in _CURES and _here.active:
-        what, cure = _CURES[event]
-        raise Refused(f"{what} was refused: a simulation has none; {cure}")
+    if event in _EVENTS and _here.note is not None:
+        refuse(*_EVENTS[event])
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
-    """Refuse the outside world in this thread for the length of the block."""
+def guarded(note: Note) -> Iterator[None]:
+    """Refuse the outside world in this thread for the length of the block; `note` is told what."""
     with _install:
         if not _hooks:
             _hooks.append(_hook)
             sys.addaudithook(_hook)
-    _here.active = True
+    _here.note = note
     try:
         yield
     finally:
-        _here.active = False
+        _here.note = None

@@ -7,16 +7,16 @@ says of itself, so that a client that says nothing is judged all the same.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Final
 
-from .page import segments
 from .trace import Event
 
 Judge = Callable[[Sequence[Event]], Iterator["Finding"]]
 
 TELLING: Final = 4  # characters of a repeated beginning that are no coincidence
 STORM: Final = 5  # requests within a second that come after failures
+FAILURES: Final = ("http_error", "error", "drop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,46 +32,49 @@ class Finding:
 
 
 def duplicate_text(events: Sequence[Event]) -> Iterator[Finding]:
-    """The reader got the same beginning twice in one segment."""
+    """The reader got the same beginning twice in one segment, from two attempts at one answer."""
     before = now = ""
     for event in events:
-        if event.kind == "request":
+        if _is(event, "provider", "request"):
             before, now = before + now, ""
-        elif event.kind == "segment_end":
-            before = now = ""
-        elif (event.actor, event.kind) == ("page", "shown"):
+        elif _is(event, "provider", "finish") or _is(event, "page", "segment_end"):
+            before = now = ""  # what comes next is another answer, or stands apart
+        elif _is(event, "page", "shown"):
             now += event["text"]
-            same = len(commonprefix([before, now]))
-            if before and same >= min(TELLING, len(before)):
-                yield Finding(
-                    "duplicate_text",
-                    event.index,
-                    "do not retry after visible text; or close the segment and open a new one",
-                )
+            if before and _same(before, now) >= min(TELLING, len(before)):
+                cure = "do not retry after visible text; or close the segment and open a new one"
+                yield Finding("duplicate_text", event.index, cure)
                 before = ""
 
 
 def lost_tail(events: Sequence[Event]) -> Iterator[Finding]:
     """The answer was taken as whole, and its end never reached the page."""
-    requests = [event.index for event in events if event.kind == "request"]
-    if not requests or not _succeeded(events):
-        return
-    said = [e for e in events[requests[-1] :] if (e.actor, e.kind) == ("provider", "say")]
+    last = _last_attempt(events)
+    said = [event for event in last if _is(event, "provider", "say")]
     whole = "".join(event["text"] for event in said)
-    shown = segments(events)[-1].text
-    if shown != whole and whole.startswith(shown):
-        yield Finding("lost_tail", said[-1].index, "show every delta, also the last, before the end")
+    shown = "".join(event["text"] for event in last if _is(event, "page", "shown"))
+    paged = any(_is(event, "page", "shown") for event in events)  # else there is no page to judge
+    if paged and _succeeded(events) and shown != whole and whole.startswith(shown):
+        yield Finding(
+            "lost_tail", said[-1].index, "show every delta, also the last, before the end"
+        )
 
 
 def truncation_accepted(events: Sequence[Event]) -> Iterator[Finding]:
-    """A stream without a finish reason was taken for a whole answer."""
-    requests = [event.index for event in events if event.kind == "request"]
-    if not requests or not _succeeded(events):
+    """A stream that broke off without a finish reason was taken for a whole answer.
+
+    Not so where the reader was told, where the client left by its own choice, or where the request
+    was refused, so that there was no stream.
+    """
+    last = _last_attempt(events)
+    played = [event for event in last if event.actor == "provider"]
+    told = [e for e in last if _is(e, "page", "status") or _is(e, "page", "segment_end")]
+    if not played or told or not _succeeded(events):
         return
-    last = [event for event in events[requests[-1] :] if event.actor == "provider"]
-    if not any(event.kind == "finish" for event in last):
+    own_choice = played[-1].get("how") == "closed"
+    if not own_choice and not {"finish", "http_error"} & {event.kind for event in played}:
         cure = "insist on a finish reason: a clean end is no proof of a whole answer"
-        yield Finding("truncation_accepted", last[-1].index, cure)
+        yield Finding("truncation_accepted", played[-1].index, cure)
 
 
 def retry_after_ignored(events: Sequence[Event]) -> Iterator[Finding]:
@@ -80,7 +83,7 @@ def retry_after_ignored(events: Sequence[Event]) -> Iterator[Finding]:
     for event in events:
         if event.actor == "provider" and event.get("retry_after") is not None:
             allowed = event.time + event["retry_after"]
-        elif event.kind == "request" and event.time < allowed - 1e-9:
+        elif _is(event, "provider", "request") and event.time < allowed - 1e-9:
             cure = "wait as long as Retry-After asks, or give up"
             yield Finding("retry_after_ignored", event.index, cure)
 
@@ -90,9 +93,9 @@ def retry_storm(events: Sequence[Event]) -> Iterator[Finding]:
     after_failure: list[Event] = []
     failed = False
     for event in events:
-        if event.kind in ("http_error", "error", "drop"):
+        if event.actor == "provider" and event.kind in FAILURES:
             failed = True
-        elif event.kind == "request" and failed:
+        elif failed and _is(event, "provider", "request"):
             failed = False
             after_failure = [e for e in after_failure if e.time > event.time - 1] + [event]
             if len(after_failure) == STORM:
@@ -102,12 +105,12 @@ def retry_storm(events: Sequence[Event]) -> Iterator[Finding]:
 
 
 def cancel_swallowed(events: Sequence[Event]) -> Iterator[Finding]:
-    """A task was told to stop and went on to a result of its own."""
+    """A task was told to stop and came to another end, a result or an error of its own."""
     told: dict[str, Event] = {}
     for event in events:
-        if event.kind == "cancel" or event.get("fault") == "cancel":
+        if _is_cancel(event):
             told.setdefault(event["task"], event)
-        elif (event.actor, event.kind) == ("lab", "end"):
+        elif _is(event, "lab", "end"):
             if event["task"] not in told or event["outcome"] == "cancelled":
                 continue
             cure = "let CancelledError leave: raise it again after cleaning up"
@@ -117,13 +120,35 @@ def cancel_swallowed(events: Sequence[Event]) -> Iterator[Finding]:
 def left_over_task(events: Sequence[Event]) -> Iterator[Finding]:
     """A task was still alive when the run was over."""
     for event in events:
-        if event.kind == "left_over":
+        if _is(event, "lab", "left_over"):
             cure = f"await or cancel the task {event['task']!r}, started and never finished"
             yield Finding("left_over_task", event.index, cure)
 
 
+def _is(event: Event, actor: str, kind: str) -> bool:
+    return event.actor == actor and event.kind == kind
+
+
+def _is_cancel(event: Event) -> bool:
+    return event.kind == "cancel" or event.get("fault") == "cancel"
+
+
+def _last_attempt(events: Sequence[Event]) -> Sequence[Event]:
+    """The events from the last request on; none where there was no request."""
+    requests = [event.index for event in events if _is(event, "provider", "request")]
+    return events[requests[-1] :] if requests else ()
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginnings."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
+
+
 def _succeeded(events: Sequence[Event]) -> bool:
-    ends = [event for event in events if (event.actor, event.kind) == ("lab", "end")]
+    """Whether everything ended in a result that nobody had called off."""
+    if any(map(_is_cancel, events)):
+        return False
+    ends = [event for event in events if _is(event, "lab", "end")]
     return bool(ends) and all(event["outcome"] == "result" for event in ends)
 
 

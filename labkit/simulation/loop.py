@@ -10,39 +10,42 @@ world is refused by name.
 """
 
 import asyncio
-import contextvars
+import ctypes
 import heapq
 import math
 import sys
-import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextvars import Context, copy_context
 from typing import Any, Final
 
-from .errors import Deadlock, Halt, Livelock, Refused
-from .where import describe, where
+from .errors import Deadlock, Halt, Livelock
+from .generators import CLOSING, Generators
+from .outside import Outside
+from .tasks import Tasks
+from .where import describe
 
 LIMIT: Final = 100_000  # turns and trace events at one instant
 TOTAL: Final = 200_000  # the same in a whole run
 TURNS_TO_CLOSE: Final = 10_000
+DIGITS: Final = 9  # of a second: 1,000 waits of 0.1 are 100.0
+_MANY: Final = 1_000
+
+Callback = Callable[..., object]
 
 
 class Handle:
-    """A callback that waits for its turn; `when` is None for one that is due now."""
+    """A callback that waits for its turn; `when` is 0 for one that is due now."""
 
     __slots__ = ("_args", "_callback", "_cancelled", "_context", "_when")
 
     def __init__(
-        self,
-        callback: Callable[..., object],
-        args: tuple[Any, ...],
-        context: contextvars.Context | None,
-        when: float | None = None,
+        self, callback: Callback, args: tuple[Any, ...], context: Context | None, when: float = 0.0
     ) -> None:
         self._callback = callback
         self._args = args
-        self._context = context or contextvars.copy_context()
+        # An empty context is false, and still the one to use.
+        self._context = copy_context() if context is None else context
         self._when = when
         self._cancelled = False
 
@@ -57,15 +60,15 @@ class Handle:
 
     def when(self) -> float:
         """The virtual time, in seconds, at which it is due."""
-        return self._when or 0.0
+        return self._when
 
 
-class VirtualLoop(asyncio.AbstractEventLoop):
-    """An event loop whose clock is a number; drive it with `run_until_complete`.
+class VirtualLoop(Outside):
+    """An event loop whose clock is a number; drive it with `run_until_complete`, then `close` it.
 
-    `limit` bounds the turns at one instant, `total` those of the whole life; past either the loop
-    raises `Halt(Livelock)`. `inline_executor`, when given, is told the function's name and lets
-    executor calls run on the spot; without it they are refused.
+    `limit` bounds the turns and trace events at one instant, `total` those of the whole life; past
+    either the loop raises `Halt(Livelock)`. `halt` is what ends the run at the next turn; another
+    thread may set it. `unhandled` lists the errors that nobody awaited.
     """
 
     def __init__(
@@ -75,22 +78,19 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         total: int = TOTAL,
         inline_executor: Callable[[str], object] | None = None,
     ) -> None:
+        super().__init__(inline_executor)
         self._ready: deque[Handle] = deque()
         self._timers: list[tuple[float, int, Handle]] = []
+        self._prune_at = _MANY
         self._now = 0.0
         self._serial = 0
         self._spent_now = self._spent = 0
         self._limit, self._total = limit, total
-        self._prune_at = 1_000
-        self._tasks: list[asyncio.Task[Any]] = []
-        self._names: dict[str, int] = {}
-        self._generators: list[weakref.ref[Any]] = []
-        self._abandoned: list[Any] = []
-        self._inline_executor = inline_executor
-        self._thread = threading.get_ident()
         self._running = self._closed = False
+        self._generators = Generators(self)
+        self.tasks = Tasks()
         self.halt: Halt | None = None
-        self.unhandled: list[str] = []
+        self.unhandled: list[BaseException | str] = []
 
     # Time
 
@@ -98,38 +98,25 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Virtual seconds since the start."""
         return self._now
 
-    def call_soon(
-        self,
-        callback: Callable[..., object],
-        *args: Any,
-        context: contextvars.Context | None = None,
-    ) -> Any:
+    def call_soon(self, callback: Callback, *args: Any, context: Context | None = None) -> Handle:
         """Run `callback` in the next round, in the order of these calls."""
         handle = Handle(callback, args, context)
         self._ready.append(handle)
         return handle
 
     def call_later(
-        self,
-        delay: float,
-        callback: Callable[..., object],
-        *args: Any,
-        context: contextvars.Context | None = None,
-    ) -> Any:
+        self, delay: float, callback: Callback, *args: Any, context: Context | None = None
+    ) -> Handle:
         """Run `callback` after `delay` virtual seconds."""
         return self.call_at(self._now + delay, callback, *args, context=context)
 
     def call_at(
-        self,
-        when: float,
-        callback: Callable[..., object],
-        *args: Any,
-        context: contextvars.Context | None = None,
-    ) -> Any:
+        self, when: float, callback: Callback, *args: Any, context: Context | None = None
+    ) -> Handle:
         """Run `callback` at virtual time `when`; infinity is never, NaN a `ValueError`."""
         if when != when:
             raise ValueError("a wait must be a number of seconds, not NaN")
-        when = round(when, 9)
+        when = round(when, DIGITS)
         handle = Handle(callback, args, context, when)
         if when != math.inf:
             self._serial += 1
@@ -141,7 +128,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def _prune(self) -> None:
         self._timers = [timer for timer in self._timers if not timer[2]._cancelled]
         heapq.heapify(self._timers)
-        self._prune_at = 1_000 + 2 * len(self._timers)
+        self._prune_at = _MANY + 2 * len(self._timers)
 
     # Running
 
@@ -152,8 +139,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return future.result()
 
     def _drive(self, done: Callable[[], bool]) -> None:
+        if self._running:
+            raise RuntimeError("this loop is running already: await the coroutine instead")
         hooks = sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(firstiter=self._track, finalizer=self._abandoned.append)
+        sys.set_asyncgen_hooks(self._generators.first_used, self._generators.abandoned)
         asyncio._set_running_loop(self)
         self._running = True
         try:
@@ -165,6 +154,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             sys.set_asyncgen_hooks(*hooks)
 
     def _round(self) -> None:
+        self.tasks.name_new()
         if not self._ready:
             self._advance()
         timers = self._timers
@@ -173,7 +163,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         for _ in range(len(self._ready)):
             handle = self._ready.popleft()
             if not handle._cancelled:
-                self.spend()
+                self._count(handle._callback)
+                if self.halt is not None:
+                    raise self.halt
                 self._call(handle)
 
     def _call(self, handle: Handle) -> None:
@@ -187,158 +179,94 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
         if not timers:
-            waiting = "; ".join(describe(task) for task in self.pending()) or "no task"
+            waiting = describe(self.tasks.pending())
             raise Halt(Deadlock(f"nothing can happen any more at t={self._now:g} s: {waiting}"))
         if timers[0][0] > self._now:
             self._now = timers[0][0]
             self._spent_now = 0
 
-    def spend(self) -> None:
-        """Count one turn or trace event; raises `Halt` past a limit or after an interrupt."""
+    # Limits
+
+    def spend(self) -> bool:
+        """Count one trace event; False where it does not count, after a limit or an interrupt.
+
+        The code under study may catch whatever is raised in it, so `Halt` comes from the loop's
+        next turn, and from here only where no turn ever comes.
+        """
+        self._count(None)
+        if self.halt is not None and self._spent_now > 2 * self._limit:
+            raise Halt(self.halt.error)
+        return self.halt is None
+
+    def _count(self, callback: Callback | None) -> None:
         self._spent_now += 1
         self._spent += 1
-        if self.halt is not None:
-            raise self.halt
         if self._spent_now > self._limit or self._spent > self._total:
-            self.halt = Halt(Livelock(self._livelock()))
-            raise self.halt
+            self.halt = self.halt or Halt(Livelock(self._livelock(callback)))
 
-    def _livelock(self) -> str:
+    def _livelock(self, callback: Callback | None) -> str:
         if self._spent_now > self._limit:
             what = f"{self._limit:,} turns and events at t={self._now:g} s without time moving"
         else:
             what = f"{self._total:,} turns and events in one run, t={self._now:g} s"
-        tasks = "; ".join(describe(task) for task in self.pending()) or "no task"
-        return f"{what}: {tasks}. Give the loop there a wait or a limit"
+        task = getattr(callback, "__self__", None) or asyncio.current_task(self)
+        spinning = [task] if isinstance(task, asyncio.Task) else self.tasks.pending()
+        return f"{what}: {describe(spinning)}. Give the loop there a wait or a limit"
 
-    # Tasks
+    # What tasks and futures need
 
     def create_future(self) -> asyncio.Future[Any]:
         """A future of this loop."""
         return asyncio.Future(loop=self)
 
-    def create_task(self, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:  # type: ignore[override]
+    def create_task(self, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
         """Start a task; without a name it gets the coroutine's, numbered within this loop."""
-        name = options.pop("name", None)
-        if name is None:
-            name = getattr(coro, "__name__", "task")
-            count = self._names[name] = self._names.get(name, 0) + 1
-            name = name if count == 1 else f"{name} {count}"
+        default = self.tasks.default_name(coro)
+        name = options.pop("name", None) or default
         task = asyncio.Task(coro, loop=self, name=name, **options)
-        if len(self._tasks) > 100 and len(self._tasks) > 2 * len(self.pending()):
-            self._tasks = self.pending()
-        self._tasks.append(task)
+        self.tasks.add(task, default)
         return task
 
-    def pending(self) -> list[asyncio.Task[Any]]:
-        """The tasks that are not done, in the order of their creation."""
-        return [task for task in self._tasks if not task.done()]
-
-    # The end
-
-    def _track(self, generator: Any) -> None:
-        self._generators.append(weakref.ref(generator))
-        if len(self._generators) > 1_000:
-            self._generators = [ref for ref in self._generators if ref() is not None]
-
-    def close(self) -> None:
-        """Cancel what is left, close open async generators, and refuse any further work.
-
-        A task that swallows its cancellation is given up after a bounded number of turns.
-        """
-        if self._closed:
-            return
-        self._closed = True
-        self.halt, self._spent_now, self._spent = None, 0, self._total - TURNS_TO_CLOSE
-        for finish in (self._cancel_tasks, self._close_generators):
-            try:
-                finish()
-            except Halt:
-                continue
-        self._ready.clear()
-        self._timers.clear()
-
-    def _cancel_tasks(self) -> None:
-        left = self.pending()
-        for task in left:
-            task.cancel()
-        self._drive(lambda: all(task.done() for task in left))
-        for task in left:
-            if not task.cancelled():
-                task.exception()  # seen here, so that asyncio does not warn
-
-    def _close_generators(self) -> None:
-        known = [generator for ref in self._generators if (generator := ref()) is not None]
-        # An abandoned generator's weak reference is dead, so both lists are needed.
-        for generator in [*known, *self._abandoned]:
-            if generator.ag_frame is not None and not generator.ag_running:
-                closing = asyncio.Task(generator.aclose(), loop=self, name="closing a generator")
-                self._drive(closing.done)
-                if not closing.cancelled():
-                    closing.exception()
-
-    # What asyncio asks of any loop
-
-    def get_debug(self) -> bool:
-        """Never: debug mode reads the wall clock."""
-        return False
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Keep what a callback or a forgotten future failed with."""
+        self.unhandled.append(context.get("exception") or context["message"])
 
     def is_running(self) -> bool:
         """Whether it is being driven."""
         return self._running
 
     def is_closed(self) -> bool:
-        """Whether `close` was called."""
+        """Whether `close` is through."""
         return self._closed
 
-    def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Keep the message of an error that nobody awaited."""
-        self.unhandled.append(f"{context['message']}: {context.get('exception')!r}")
+    # The end
 
-    def call_soon_threadsafe(
-        self,
-        callback: Callable[..., object],
-        *args: Any,
-        context: contextvars.Context | None = None,
-    ) -> Any:
-        """As `call_soon`, from the loop's own thread only: another's timing is not repeatable."""
-        if threading.get_ident() != self._thread:
-            raise Refused("a call from another thread was refused: a simulation has one thread")
-        return self.call_soon(callback, *args, context=context)
+    def pardon(self) -> None:
+        """Forget the halt, and allow as many turns and events as tidying up may take."""
+        self.halt, self._spent_now, self._spent = None, 0, self._total - TURNS_TO_CLOSE
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
-        """Run `func` on the spot where the run allows it, else refuse."""
-        name = getattr(getattr(func, "func", func), "__name__", "a function")
-        if self._inline_executor is None:
-            raise Refused(
-                f"a thread for {name!r} was refused: await an async function in a simulation"
-            )
-        self._inline_executor(name)
-        future = self.create_future()
+    def close(self) -> None:
+        """Cancel what is left, close open async generators, and refuse any further work.
+
+        A task that swallows its cancellation is given up after a bounded number of turns.
+        """
+        for left in (self.tasks.pending, self._generators.open):
+            self.pardon()
+            self._finish(left())
+        self._closed = True
+        self._ready.clear()
+        self._timers.clear()
+
+    def _finish(self, tasks: list[asyncio.Task[Any]]) -> None:
+        for task in tasks:
+            if task.get_name() != CLOSING:
+                task.cancel()
         try:
-            future.set_result(func(*args))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
-def _refuse(name: str, what: str) -> Callable[..., Any]:
-    def refused(self: VirtualLoop, *args: Any, **options: Any) -> Any:
-        raise Refused(f"{what} was refused: a simulation has none; use a fake ({name})")
-
-    refused.__name__ = name
-    return refused
-
-
-_OUTSIDE: Final = {
-    "a network connection": "create_connection create_unix_connection create_datagram_endpoint "
-    "sock_connect sock_recv sock_recv_into sock_recvfrom sock_sendall sock_sendto sock_sendfile "
-    "sendfile start_tls connect_accepted_socket getaddrinfo getnameinfo",
-    "a server": "create_server create_unix_server sock_accept",
-    "a subprocess": "subprocess_exec subprocess_shell connect_read_pipe connect_write_pipe",
-    "a file descriptor": "add_reader add_writer remove_reader remove_writer",
-    "a signal handler": "add_signal_handler remove_signal_handler",
-}
-for _what, _names in _OUTSIDE.items():
-    for _name in _names.split():
-        setattr(VirtualLoop, _name, _refuse(_name, _what))
+            self._drive(lambda: all(task.done() for task in tasks))
+        except Halt:
+            for task in tasks:
+                if not task.done():  # collecting it would run it once more, to no better end
+                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(task))
+        for task in tasks:
+            if task.done() and not task.cancelled():
+                task.exception()  # seen here, so that asyncio does not warn

@@ -1,19 +1,19 @@
 """Places: recorded moments in the source, and the view of one that a learner steps with.
 
-    view = run.to("retry guard")
-    view.locals["visible"]        # as it was before the line ran
-    view.previous()               # another view; this one stays as it is
+view = run.to("retry guard")
+view.locals["visible"]        # as it was before the line ran
+view.previous()               # another view; this one stays as it is
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .breakpoints import short, source
 from .errors import Unknown
-from .freeze import Locals
+from .freeze import ABSENT
 from .page import Segment, segments
 from .trace import Event
 
@@ -30,10 +30,11 @@ class Place(NamedTuple):
     """One moment before a line runs. `event` is the index of the last event, -1 before any.
 
     `frame` tells the calls of one function apart; `caller` is the frame of the caller, 0 where that
-    is not watched. A named tuple, since a run makes thousands.
+    is not watched. `names` and `values` are those of the locals, ABSENT where one is not there yet.
+    A named tuple, since a run makes thousands.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # in place of the tuple's method
     file: str
     line: int
     function: str
@@ -41,9 +42,16 @@ class Place(NamedTuple):
     frame: int
     time: float
     event: int
-    locals: Locals
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
     caller: int = 0
     breakpoint: str = ""
+
+    @property
+    def locals(self) -> tuple[tuple[str, Any], ...]:
+        """(name, value) of the locals, in the order of the code."""
+        pairs = zip(self.names, self.values, strict=True)
+        return tuple([pair for pair in pairs if pair[1] is not ABSENT])
 
 
 class View:
@@ -141,7 +149,7 @@ class View:
             return self
         if target is None:
             return View(self.run, candidates[0])
-        return View(self.run, find(candidates, target, self.run.recorded))
+        return View(self.run, find(candidates, target))
 
     def __repr__(self) -> str:
         place = self.place
@@ -152,18 +160,23 @@ class View:
         )
 
 
-def find(candidates: Sequence[Place], target: Target, everything: Sequence[Place]) -> Place:
-    """The first of `candidates` at `target`; raises `Unknown` with what there is."""
+def find(candidates: Sequence[Place], target: Target) -> Place:
+    """The first of `candidates` at `target`; raises `Unknown` with what there is among them."""
     for place in candidates:
         if _hits(place, target):
             return place
     if callable(target):
-        raise Unknown("place with such locals", getattr(target, "__name__", "condition"), ())
-    known = {p.breakpoint for p in everything if p.breakpoint}
-    lines = {p.line for p in everything}
-    raise Unknown(
-        "place ahead at", target, sorted(known) if isinstance(target, str) else sorted(lines)
-    )
+        name = getattr(target, "__name__", "condition")
+        raise Unknown(
+            "place for the condition", name, _all(n for p in candidates for n, _ in p.locals)
+        )
+    if isinstance(target, str):
+        raise Unknown("place at", target, _all(p.breakpoint for p in candidates if p.breakpoint))
+    raise Unknown("place at line", target, _all(p.line for p in candidates))
+
+
+def _all(things: Iterable[Any]) -> list[Any]:
+    return sorted(set(things))
 
 
 def _hits(place: Place, target: Target) -> bool:
@@ -179,8 +192,11 @@ def _hits(place: Place, target: Target) -> bool:
 
 
 def files_of(*things: Any) -> frozenset[str]:
-    """The source files of modules and functions, also of partial ones."""
-    return frozenset(
-        inspect.getfile(inspect.unwrap(thing.func if isinstance(thing, partial) else thing))
-        for thing in things
-    )
+    """The source files of modules and of functions: also partial, wrapped, and callable objects."""
+    return frozenset(inspect.getfile(_function(thing)) for thing in things)
+
+
+def _function(thing: Any) -> Any:
+    thing = inspect.unwrap(thing.func if isinstance(thing, partial) else thing)
+    known = isinstance(thing, ModuleType | FunctionType | MethodType | type)
+    return thing if known else thing.__call__

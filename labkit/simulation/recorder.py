@@ -1,8 +1,8 @@
 """Records the lines that a run passes in the watched files.
 
 Only line events count, a line counts as the first of its statement, and one equal to the frame's
-previous one is dropped: so the places are the same with `sys.settrace` (Python 3.11) and with `sys.monitoring` (3.12 and later). A line is
-seen before it runs.
+previous one is dropped: so the places are the same with `sys.settrace` (Python 3.11) and with
+`sys.monitoring` (3.12 and later). A line is seen before it runs.
 """
 
 import sys
@@ -23,38 +23,39 @@ class RecorderBusy(SimulationError):
 
 
 class _Frames:
-    """Gives each frame a serial number and drops repeated lines.
+    """Gives each frame a number and drops repeated lines.
 
     Frames are known by address and never held: holding one would keep its locals alive and so
-    change the run. A new call at an old address gets a new number.
+    change the run. An address may be used again, but every watched frame begins anew here, so what
+    is known of the address of a live one is its own.
     """
 
     def __init__(self, files: Files, on_line: OnLine) -> None:
-        self._files = files
+        self.files = files
         self._on_line = on_line
-        self._serial = 0
-        self._numbers: dict[int, int] = {}
-        self._lines: dict[int, int] = {}
+        self._count = 0
+        self._known: dict[int, list[int]] = {}  # address -> [number, line]
+        self.codes: dict[int, CodeType] = {}  # a code object is slow to hash
 
     def watches(self, code: CodeType) -> bool:
-        return code.co_filename in self._files and not code.co_name.startswith(("<", "__"))
+        return code.co_filename in self.files and not code.co_name.startswith(("<", "__"))
 
     def begin(self, frame: FrameType) -> None:
-        self._serial += 1
-        self._numbers[id(frame)] = self._serial
-        self._lines.pop(id(frame), None)
+        self._count += 1
+        self._known[id(frame)] = [self._count, 0]
+        self.codes[id(frame.f_code)] = frame.f_code
 
     def line(self, frame: FrameType, line: int) -> None:
-        address = id(frame)
-        line = self._files[frame.f_code.co_filename].get(line, line)
-        if self._lines.get(address) != line:
-            self._lines[address] = line
-            back = frame.f_back
-            if back is None or back.f_code.co_filename not in self._files:
-                caller = 0
-            else:
-                caller = self._numbers.get(id(back), 0)
-            self._on_line(frame, self._numbers.get(address, 0), caller, line)
+        known = self._known[id(frame)]
+        first = self.files[frame.f_code.co_filename].get(line, line)
+        if known[1] == first:
+            return
+        known[1] = first
+        caller = frame.f_back
+        if caller is None or id(caller.f_code) not in self.codes:
+            self._on_line(frame, known[0], 0, first)
+        else:
+            self._on_line(frame, known[0], self._known[id(caller)][0], first)
 
 
 @contextmanager
@@ -74,16 +75,21 @@ def _settrace(frames: _Frames) -> Iterator[None]:
     if sys.gettrace() is not None:
         raise RecorderBusy("a debugger or a coverage tool is tracing: restart without it to step")
 
+    files, on_line = frames.files, frames.line
+
     def local(frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":
-            frames.line(frame, frame.f_lineno)
+            on_line(frame, frame.f_lineno)
         return local
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
-        if event != "call" or not frames.watches(frame.f_code):
+        # Comes for every call in this thread and for every wake-up: the quick questions first.
+        if frame.f_trace is not None:
+            return local
+        code = frame.f_code
+        if code.co_filename not in files or not frames.watches(code):
             return None
-        if frame.f_lineno == frame.f_code.co_firstlineno:  # else a coroutine goes on
-            frames.begin(frame)
+        frames.begin(frame)
         return local
 
     sys.settrace(trace)
@@ -96,28 +102,22 @@ def _settrace(frames: _Frames) -> Iterator[None]:
 @contextmanager
 def _monitoring(frames: _Frames) -> Iterator[None]:
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
-    free = [number for number in range(6) if monitoring.get_tool(number) is None]
-    if not free:
-        raise RecorderBusy("all of Python's monitoring slots are taken: end a debugger or profiler")
-    tool, events = free[-1], monitoring.events
+    tool, events = _free_tool(monitoring), monitoring.events
     me = threading.get_ident()
-    watched: list[CodeType] = []
 
     def start(code: CodeType, _: int) -> Any:
         if not frames.watches(code):
             return monitoring.DISABLE
         if threading.get_ident() == me:
-            if code not in watched:
-                watched.append(code)
+            if id(code) not in frames.codes:
                 monitoring.set_local_events(tool, code, events.LINE)
             frames.begin(sys._getframe(1))
         return None
 
-    def line(code: CodeType, number: int) -> Any:
+    def line(code: CodeType, number: int) -> None:
         if threading.get_ident() == me:
             frames.line(sys._getframe(1), number)
 
-    monitoring.use_tool_id(tool, "labkit")
     try:
         monitoring.restart_events()
         monitoring.register_callback(tool, events.PY_START, start)
@@ -126,8 +126,19 @@ def _monitoring(frames: _Frames) -> Iterator[None]:
         yield
     finally:
         monitoring.set_events(tool, 0)
-        for code in watched:
+        for code in frames.codes.values():
             monitoring.set_local_events(tool, code, 0)
         monitoring.register_callback(tool, events.PY_START, None)
         monitoring.register_callback(tool, events.LINE, None)
         monitoring.free_tool_id(tool)
+
+
+def _free_tool(monitoring: Any) -> int:
+    """Take a slot; two threads that record at once need one each."""
+    for tool in reversed(range(6)):
+        try:
+            monitoring.use_tool_id(tool, "labkit")
+        except ValueError:
+            continue
+        return tool
+    raise RecorderBusy("all of Python's monitoring slots are taken: end a debugger or profiler")

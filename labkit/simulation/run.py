@@ -1,24 +1,31 @@
 """`Run`: the record of one simulation, and what follows from it.
 
-    run = simulate(scenario, seed=1)
-    run.result, run.trace, run.findings, run.to("retry guard")
+run = simulate(scenario, seed=1)
+run.result, run.trace, run.findings, run.to("retry guard")
 """
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from io import StringIO
+from itertools import zip_longest
+from typing import Any, Final
 
 from .breakpoints import short
 from .effects import Effect
 from .errors import NotDeterministic, SimulationError, Unknown
 from .faults import Fault
-from .freeze import scrub
+from .guard import refuse_inside
 from .judge import Finding
+from .mask import scrub
 from .page import Segment, segments
 from .places import Place, Target, View, find
 from .scenario import Scenario
 from .trace import Event, digest
+
+_one_recording: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,9 @@ class Inputs:
             raise SimulationError(f"a scenario is needed, not {self.scenario!r}")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):
             raise SimulationError(f"a seed is a whole number, not {self.seed!r}")
+        for name in ("limit", "total"):
+            if getattr(self, name) < 1:
+                raise SimulationError(f"{name} is a number of turns, from 1")
         for fault in self.faults:
             if not isinstance(fault, Fault):
                 raise SimulationError(f"a fault is needed, like Fault('cancel', 3), not {fault!r}")
@@ -137,17 +147,19 @@ class Run:
     @cached_property
     def recorded(self) -> tuple[Place, ...]:
         """The places, with their locals; records them when first asked for."""
-        again = self._record()
-        if digest(again.trace) != self.hash:
-            raise NotDeterministic("the recorded run differs: look for a clock or a global random")
+        refuse_inside()
+        with _silence():
+            again = self._record()
+        if again.trace != self.trace and digest(again.trace) != self.hash:
+            raise NotDeterministic(_difference(self.trace, again.trace))
         return again.places
 
     def at(self, index: int) -> View:
         """The view of place `index`; negative numbers count from the end."""
-        try:
-            return View(self, self.recorded[index])
-        except IndexError:
-            raise Unknown("place", index, [f"0 to {len(self.recorded) - 1}"]) from None
+        count = len(self.recorded)
+        if not isinstance(index, int) or not -count <= index < count:
+            raise Unknown("place", index, [f"0 to {count - 1}"] if count else [])
+        return View(self, self.recorded[index])
 
     def first(self) -> View:
         """The first place."""
@@ -159,14 +171,32 @@ class Run:
 
     def to(self, target: Target) -> View:
         """The first place at a breakpoint's name, a line, or a condition on the locals."""
-        return View(self, find(self.recorded, target, self.recorded))
+        return View(self, find(self.recorded, target))
 
     def __repr__(self) -> str:
         if self.error is None:
             outcome = f"result {scrub(repr(self.result))}" if self.result is not None else "done"
         else:
-            outcome = f"{type(self.error).__name__}: {self.error}"
+            outcome = scrub(f"{type(self.error).__name__}: {self.error}")
         told = [f"t={self.time:g} s", f"{len(self.trace)} events"]
         told += [f"finding {finding.name}" for finding in self.findings]
         told += [f"fault {fault.kind} at {fault.point} did not strike" for fault in self.missed]
         return f"<run {self.scenario.name}: {outcome}; {', '.join(told)}>"
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keeps what the client prints off the page: it was seen when the client ran first.
+
+    One recording at a time, since all threads share `sys.stdout`.
+    """
+    with _one_recording, redirect_stdout(StringIO()):
+        yield
+
+
+def _difference(before: Sequence[Event], again: Sequence[Event]) -> str:
+    """Names the first event that is not the same."""
+    pairs = zip_longest(map(repr, before), map(repr, again), fillvalue="nothing")
+    was, now = next(pair for pair in pairs if pair[0] != pair[1])
+    cure = "look for a clock, a set's order or the global random"
+    return f"recording ran it again and got {now}, where before it was {was}: {cure}"

@@ -1,7 +1,7 @@
 """The trace: an append-only list of what happened, the only thing that views and judges read.
 
-    trace.add("page", "shown", text="Hel")
-    trace.events[0]        # #0 t=0 page shown text='Hel'
+trace.add("page", "shown", text="Hel")
+trace.events[0]        # #0 t=0 page shown text='Hel'
 """
 
 import hashlib
@@ -45,21 +45,23 @@ class Event:
 
 
 class Trace:
-    """Collects events; `seal` ends it, and whatever comes later does not count."""
+    """Collects events; `seal` ends it, and whatever comes later does not count.
 
-    def __init__(self, time: Callable[[], float], spend: Callable[[], None]) -> None:
+    `spend` is asked before each event; an answer of False says that it does not count any more.
+    """
+
+    def __init__(self, time: Callable[[], float], spend: Callable[[], object]) -> None:
         self.events: list[Event] = []
         self._time = time
         self._spend = spend
         self._sealed = False
 
-    def add(self, actor: str, kind: str, **data: Any) -> int:
+    def add(self, actor: str, kind: str, /, **data: Any) -> int:
         """Append one event and return its index; after `seal` nothing is added."""
         index = len(self.events)
-        if self._sealed:
+        if self._sealed or self._spend() is False:
             return index - 1
-        self._spend()
-        details = tuple((name, plain(name, value)) for name, value in data.items())
+        details = tuple([(name, plain(name, value)) for name, value in data.items()])
         self.events.append(Event(index, self._time(), actor, kind, details))
         return index
 

@@ -1,17 +1,73 @@
-"""Names the line at which a suspended task waits.
+"""Names the line at which a task stands.
 
 `Task.get_stack()` stops at the outermost frame, and an async generator hides behind the object that
-its `anext` returned; this follows the chain of awaits to the innermost frame outside asyncio.
+its `anext` returned; this follows the chain of awaits to the innermost frame outside asyncio and
+outside this room.
 """
 
 import asyncio
 import gc
 import pathlib
+import sys
 import types
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
-_ASYNCIO: Final = str(pathlib.Path(asyncio.__file__).parent)
+_NOBODYS: Final = (f"{pathlib.Path(asyncio.__file__).parent}/", f"{pathlib.Path(__file__).parent}/")
 _STEPS: Final = 100
+_MOST: Final = 8  # tasks that a message names
+
+
+def where(task: asyncio.Task[Any], files: Collection[str] = ()) -> tuple[str, int, str] | None:
+    """File, line and function at which `task` stands; None when no frame is to be had.
+
+    The innermost frame in one of `files`, where there is one, else the innermost of all.
+    """
+    found = readable = None
+    for frame in _frames(task):
+        code = frame.f_code
+        if not code.co_filename.startswith(_NOBODYS):
+            found = (code.co_filename, frame.f_lineno, code.co_name)
+            readable = found if code.co_filename in files else readable
+    return readable or found
+
+
+def describe(tasks: Sequence[asyncio.Task[Any]]) -> str:
+    """One phrase for a message: the tasks' names and where they stand."""
+    told = [_describe(task) for task in tasks[:_MOST]]
+    if len(tasks) > _MOST:
+        told.append(f"and {len(tasks) - _MOST} more")
+    return "; ".join(told) or "no task"
+
+
+def _describe(task: asyncio.Task[Any]) -> str:
+    place = where(task)
+    if place is None:
+        return f"task {task.get_name()!r}"
+    file, line, function = place
+    return f"task {task.get_name()!r} at {pathlib.Path(file).name}:{line} in {function}"
+
+
+def _frames(task: asyncio.Task[Any]) -> Iterator[types.FrameType]:
+    """The frames of `task`, outermost first."""
+    coroutine: Any = task.get_coro()
+    if getattr(coroutine, "cr_running", False):
+        yield from reversed(list(_up_to(coroutine.cr_frame)))
+        return
+    awaitable = coroutine
+    for _ in range(_STEPS):
+        frame, awaitable = _inside(awaitable)
+        if frame is not None:
+            yield frame
+        if awaitable is None:
+            return
+
+
+def _up_to(outermost: types.FrameType) -> Iterator[types.FrameType]:
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = None if frame is outermost else frame.f_back
 
 
 def _inside(awaitable: Any) -> tuple[types.FrameType | None, Any]:
@@ -28,25 +84,3 @@ def _inside(awaitable: Any) -> tuple[types.FrameType | None, Any]:
 def _is_link(candidate: Any) -> bool:
     kinds = (types.AsyncGeneratorType, types.CoroutineType, types.GeneratorType)
     return isinstance(candidate, kinds) or type(candidate).__name__.startswith("async_generator_")
-
-
-def where(task: asyncio.Task[Any]) -> tuple[str, int, str] | None:
-    """File, line and function at which `task` waits; None when no frame is to be had."""
-    found = None
-    awaitable: Any = task.get_coro()
-    for _ in range(_STEPS):
-        if awaitable is None:
-            break
-        frame, awaitable = _inside(awaitable)
-        if frame is not None and not frame.f_code.co_filename.startswith(_ASYNCIO):
-            found = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
-    return found
-
-
-def describe(task: asyncio.Task[Any]) -> str:
-    """One phrase for a message: the task's name and where it stands."""
-    place = where(task)
-    if place is None:
-        return f"task {task.get_name()!r}"
-    file, line, function = place
-    return f"task {task.get_name()!r} at {pathlib.Path(file).name}:{line} in {function}"

@@ -21,7 +21,7 @@ class World:
         self,
         *,
         time: Callable[[], float],
-        spend: Callable[[], None],
+        spend: Callable[[], object],
         faults: tuple[Fault, ...] = (),
         seed: int = 0,
     ) -> None:
@@ -36,7 +36,7 @@ class World:
         """The trace as one actor may write it."""
         return Observer(self, actor)
 
-    def strike(self, fault: Fault, **data: Any) -> None:
+    def strike(self, fault: Fault, /, **data: Any) -> None:
         """Note that `fault` struck now."""
         self.struck.append(fault)
         self.trace.add("lab", "fault", fault=fault.kind, point=fault.point, **data)
@@ -49,7 +49,7 @@ class Observer:
         self._world = world
         self._actor = actor
 
-    def __call__(self, kind: str, **data: Any) -> int:
+    def __call__(self, kind: str, /, **data: Any) -> int:
         """Add one event and return its index."""
         return self._world.trace.add(self._actor, kind, **data)
 
@@ -67,11 +67,11 @@ class Observer:
         """The faults of this run; a provider looks for those that strike at its steps."""
         return self._world.faults
 
-    def strike(self, fault: Fault, **data: Any) -> None:
+    def strike(self, fault: Fault, /, **data: Any) -> None:
         """Note that `fault` struck now."""
         self._world.strike(fault, **data)
 
-    def effect(self, name: str, **data: Any) -> None:
+    def effect(self, name: str, /, **data: Any) -> None:
         """Enter a side effect into the ledger at the moment it becomes real."""
         self._world.ledger.record(name, **data)
 

@@ -1,0 +1,39 @@
+# Each target is one command of labkit, which works without make too: `python3 -m labkit`.
+PYTHON ?= python3
+LABKIT = $(PYTHON) -m labkit
+ARGS ?=
+
+# Runs tests/NAME inside the environment, or says that it is not written yet.
+if_there = if [ -f tests/$(1)/__main__.py ]; then $(LABKIT) python -m tests.$(1) $(ARGS); \
+	else echo "$(1): tests/$(1) has no __main__.py yet, so nothing was run"; fi
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test test-slow notebooks lint safeguards bench doctor
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+lab: ## open JupyterLab on your own copies of the notebooks
+	@$(LABKIT) lab $(ARGS)
+
+test: ## unit tests, every notebook, and the browser tests where a Chromium is present
+	@$(LABKIT) test $(ARGS)
+
+test-slow: ## kill storms, sweeps and databases
+	@$(LABKIT) test --slow $(ARGS)
+
+notebooks: ## run the tracked notebooks again in place
+	@$(LABKIT) notebooks $(ARGS)
+
+lint: ## ruff over package, tests and notebooks, and the strict type check
+	@$(LABKIT) python -m ruff check .
+	@$(LABKIT) python -m mypy
+
+safeguards: ## break each safeguard in a scratch copy and see its test go red
+	@$(call if_there,safeguards)
+
+bench: ## measure, beside the peers in the same run
+	@$(call if_there,bench)
+
+doctor: ## say what is missing here, each with its cure
+	@$(LABKIT) doctor

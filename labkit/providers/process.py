@@ -1,0 +1,104 @@
+"""The provider in a process of its own, for a notebook or a test.
+
+    with serve(load_script("cut-off.json"), speed=50) as provider:
+        provider.address            # http://127.0.0.1:40613, for any client
+        provider.events()           # what the provider has noted, as a simulation's trace has it
+
+Rule: the process ends when its parent does, however that ends: it watches a pipe that only a living
+parent holds open.
+"""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from urllib.request import ProxyHandler, build_opener
+
+from labkit.recovery.errors import RecoveryError
+
+from .steps import Script
+
+
+class ServerError(RecoveryError):
+    """The provider's process did not start: do what the message says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A provider on a socket of this machine, at `address`."""
+
+    address: str
+    pid: int
+
+    def events(self) -> list[dict[str, Any]]:
+        """What it has noted so far: time in the script's seconds, kind, details."""
+        with build_opener(ProxyHandler({})).open(f"{self.address}/events", timeout=5) as answered:
+            return cast(list[dict[str, Any]], json.load(answered))
+
+
+@contextmanager
+def serve(script: Script, *, port: int = 0, speed: float = 1.0) -> Iterator[Served]:
+    """Serve `script` for the length of the block; `speed` 50 makes waits 50 times shorter.
+
+    Port 0 lets the system choose. Raises `ServerError` when it could not start.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from labkit.providers.process import child; child()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # an interrupt of the kernel's group is not meant for it
+        cwd=Path(__file__).parents[2],  # where `labkit` can be imported from
+    )
+    try:
+        yield Served(_ask(process, script, port, speed), process.pid)
+    finally:
+        _end(process)
+
+
+def _ask(process: subprocess.Popen[bytes], script: Script, port: int, speed: float) -> str:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    pickle.dump((script, port, speed), process.stdin)
+    process.stdin.flush()
+    told = process.stdout.readline().decode().strip()
+    if not told.startswith("http"):
+        raise ServerError(told or "the provider's process ended before it served anything")
+    return told
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def child() -> None:
+    """What the process runs: the script comes through the pipe that is then watched."""
+    from . import server  # its libraries are of no use to the parent
+
+    script, port, speed = pickle.load(sys.stdin.buffer)
+    try:
+        listening = server.listen(port)
+    except OSError as error:
+        print(server.taken(port, error), flush=True)
+        return
+    threading.Thread(target=_watch, daemon=True).start()
+    print(server.address_of(listening), flush=True)
+    server.run(script, listening, speed=speed)
+
+
+def _watch() -> None:
+    sys.stdin.buffer.read()  # returns when the parent is gone or has closed it
+    os._exit(0)

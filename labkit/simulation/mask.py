@@ -1,0 +1,38 @@
+"""Keeps credentials and addresses out of whatever is shown.
+
+What stands under a name like `api_key` is masked by its name; inside a text, what looks like a
+credential or stands behind such a name.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+MASK: Final = "***"
+
+_SECRETS: Final = {"key", "apikey", "token", "secret", "authorization", "password", "passwd"}
+_WORDS: Final = _SECRETS | {"credential", "credentials", "cookie"}
+_CREDENTIAL: Final = re.compile(
+    r"(?i)\b((?:bearer|basic)\s+)(?=\S*[\d=])[\w.~+/=-]{8,}|\bsk-(?=\S*\d)[a-z0-9_-]{6,}"
+)
+_NAMED: Final = re.compile(
+    r"(?i)((?:key|token|secret|password|authorization)['\"]?\s*[:=]\s*['\"]?)[^\s'\",;)}\]]+"
+)
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
+
+
+@lru_cache(maxsize=1_000)
+def secret(name: str) -> bool:
+    """Whether a value of this name must be masked."""
+    words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    return not _WORDS.isdisjoint(words)
+
+
+def hide(text: str) -> str:
+    """`text` without credentials: for prose, which may well speak of a token or a key."""
+    return _CREDENTIAL.sub(lambda found: (found[1] or "") + MASK, text)
+
+
+def scrub(text: str) -> str:
+    """`text` without credentials, named secrets and addresses: for what a value renders to."""
+    return _ADDRESS.sub("", _NAMED.sub(rf"\1{MASK}", hide(text)))

@@ -1,0 +1,160 @@
+"""JupyterLab as a learner meets it: a server of `python -m labkit lab`, and a page on it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+from labkit.commands import sandbox, system
+
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 60.0  # seconds for anything that a busy machine may delay
+
+
+@dataclasses.dataclass(frozen=True)
+class Lab:
+    """A running server: `url` ends with a slash, `work` holds the learner's copies."""
+
+    url: str
+    token: str
+    work: pathlib.Path
+    process: subprocess.Popen[str]
+
+    def api(self, path: str, method: str = "GET") -> Any:
+        """What the server's own API answers."""
+        headers = {"Authorization": f"token {self.token}"}
+        request = urllib.request.Request(f"{self.url}api/{path}", headers=headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            body = answer.read()
+        return json.loads(body) if body else None
+
+    def add(self, name: str, *sources: str) -> str:
+        """Write a notebook of these code cells into `work`; its name."""
+        cells = [
+            {"cell_type": "code", "id": f"cell-{number}", "metadata": {}, "source": source}
+            | {"outputs": [], "execution_count": None}
+            for number, source in enumerate(sources)
+        ]
+        kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+        book = {"cells": cells, "metadata": {"kernelspec": kernel}}
+        book |= {"nbformat": 4, "nbformat_minor": 5}
+        (self.work / name).write_text(json.dumps(book), encoding="utf-8")
+        return name
+
+    def end_kernels(self) -> None:
+        """End every kernel, so that the next test starts with none."""
+        for session in self.api("sessions"):
+            self.api(f"sessions/{session['id']}", "DELETE")
+
+
+@contextlib.contextmanager
+def running_lab(folder: pathlib.Path) -> Iterator[Lab]:
+    """`python -m labkit lab` in a sandbox, on a port that the system chooses."""
+    variables = {**sandbox.variables(folder), "LABKIT_ENVIRONMENT": "current"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "labkit", "lab", "--port", "0", "--no-browser"],
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            found = re.search(r"(http://127\.0\.0\.1:\d+/)\S*\?token=(\w+)", line)
+            if found:
+                yield Lab(found[1], found[2], pathlib.Path(variables["LABKIT_WORK"]), process)
+                return
+        raise RuntimeError(f"the lab ended with exit code {process.wait()}")
+    finally:
+        system.end(process)
+
+
+class LabPage:
+    """One page of the lab, driven as a person would: menus, cells, what can be seen."""
+
+    def __init__(self, lab: Lab, page: Page, pictures: pathlib.Path) -> None:
+        self.lab = lab
+        self.page = page
+        self.pictures = pictures
+
+    def open(self, name: str) -> None:
+        """Open a notebook of `work` and wait for its kernel."""
+        self.page.goto(f"{self.lab.url}lab/tree/{name}?token={self.lab.token}&reset")
+        expect(self.notebook.first).to_be_visible(timeout=PATIENCE * 1000)
+        self.wait_until_idle()
+
+    def wait_until_idle(self) -> None:
+        """Wait until the kernel is idle, this page is connected, and no cell waits to be run."""
+        until = time.monotonic() + PATIENCE
+        calm = 0
+        while time.monotonic() < until:
+            sessions = self.lab.api("sessions")
+            kernels = [session["kernel"] for session in sessions]
+            idle = kernels and all(
+                kernel["execution_state"] == "idle" and kernel["connections"] > 0
+                for kernel in kernels
+            )
+            calm = calm + 1 if idle and not self.waiting_cells() else 0
+            if calm == 3:
+                return
+            self.page.wait_for_timeout(100)
+        raise TimeoutError(f"the kernel is not idle after {PATIENCE:.0f} s: {sessions}")
+
+    def run_all(self) -> None:
+        """Run → Run All Cells, and wait for the last one."""
+        self.page.locator(".lm-MenuBar-item", has_text=re.compile(r"^Run$")).click()
+        self.page.locator(".lm-Menu-item", has_text=re.compile(r"^Run All Cells$")).click()
+        self.wait_until_idle()
+
+    def waiting_cells(self) -> int:
+        """How many cells show `[*]`."""
+        return self.notebook.locator(".jp-InputPrompt", has_text="[*]").count()
+
+    @property
+    def notebook(self) -> Locator:
+        """The notebook that is shown."""
+        return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook")
+
+    def cell(self, number: int) -> Locator:
+        """Code cell `number`, counted from 0, scrolled to."""
+        cell = self.notebook.locator(".jp-CodeCell").nth(number)
+        cell.scroll_into_view_if_needed()
+        return cell
+
+    def output(self, number: int) -> Locator:
+        """The output area of code cell `number`."""
+        return self.cell(number).locator(".jp-Cell-outputArea")
+
+    def picture(self, name: str) -> pathlib.Path:
+        """Save what can be seen; the file."""
+        self.pictures.mkdir(parents=True, exist_ok=True)
+        path = self.pictures / f"{name}.png"
+        self.page.screenshot(path=path)
+        return path
+
+
+def picture_folder(fallback: pathlib.Path) -> pathlib.Path:
+    """Where pictures go: the folder that LABKIT_PICTURES names, or the test's own."""
+    named = os.environ.get("LABKIT_PICTURES")
+    return pathlib.Path(named) if named else fallback

@@ -1,0 +1,94 @@
+"""Stepper and panel in a real browser: each button, the sliders by keyboard, and hostile text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.lab_page import Lab, LabPage
+
+pytestmark = pytest.mark.browser
+
+EVIL = """import labkit
+evil = "<script>document.title = 'taken'</script><img src=x onerror=\\"document.title='taken'\\">"
+attempt = [{"say": evil}, {"say": "שלום 你好 \\x1b[31m"}, {"finish": "stop"}]
+script = labkit.script({"name": "own", "about": evil, "attempts": [attempt]})
+run = labkit.simulate(labkit.find("retry.guarded").but(script=script, claim=evil))
+run"""
+
+
+def press(cell: Locator, name: str) -> None:
+    cell.get_by_role("button", name=name, exact=True).click()
+
+
+def test_the_stepper_goes_back_and_forth_by_button_and_by_keyboard(
+    lab: Lab, lab_page: LabPage
+) -> None:
+    lab_page.open(lab.add("stepper.ipynb", "import labkit\nlabkit.stepper('interruption.error')"))
+    lab_page.run_all()
+    cell, keyboard = lab_page.output(0), lab_page.page.keyboard
+    clock = cell.get_by_role("status")
+    for button, place in [("Last ⏭", r"(\d+) of 0 to \1"), ("⏮ First", "0 of"), ("Next ▶", "1 of")]:
+        press(cell, button)
+        expect(clock).to_contain_text(re.compile(f"place {place}"))
+    press(cell, "◀ Back")
+    expect(clock).to_contain_text("place 0 of")
+    press(cell, "Breakpoint ▶")
+    expect(clock).to_contain_text("at breakpoint: checkpoint saved")
+    press(cell, "Event ▶")
+    press(cell, "◀ Event")
+    cell.get_by_label("breakpoint").select_option(label="retry guard, 2.7 s")
+    expect(clock).to_contain_text("virtual time 2.7 s")
+    expect(cell.get_by_text("The refund was sent ", exact=True)).to_be_visible()
+    expect(cell.locator("[aria-current=step]")).to_contain_text("→")
+    lab_page.picture("stepper")
+    cell.get_by_role("slider").focus()
+    keyboard.press("Home")
+    expect(clock).to_contain_text("place 0 of")
+    keyboard.press("ArrowRight")
+    expect(clock).to_contain_text("place 1 of")
+    cell.get_by_label("task").select_option("turn")
+    press(cell, "Last ⏭")
+    expect(clock).to_contain_text("task turn")
+
+
+def test_hostile_text_is_shown_as_text(lab: Lab, lab_page: LabPage) -> None:
+    cells = [EVIL, "labkit.stepper(run, at=-1)", "labkit.panel(run.scenario)"]
+    lab_page.open(lab.add("hostile.ipynb", *cells))
+    lab_page.run_all()
+    press(lab_page.output(0), "Step through it")
+    for number in range(3):
+        expect(lab_page.output(number)).to_contain_text("<script>document.title = 'taken'")
+        expect(lab_page.output(number).locator("img[src=x]")).to_have_count(0)
+    expect(lab_page.output(1)).to_contain_text(r"שלום 你好 \x1b[31m")
+    lab_page.picture("hostile")
+    assert "taken" not in lab_page.page.title()
+
+
+def test_the_panel_runs_again_at_every_change(lab: Lab, lab_page: LabPage) -> None:
+    lab_page.open(lab.add("panel.ipynb", "import labkit\nlabkit.panel('retry.stall')"))
+    lab_page.run_all()
+    cell, picture = lab_page.output(0), lab_page.output(0).locator("img").first
+    token = cell.get_by_label("token")
+    before = picture.get_attribute("src")
+    cell.get_by_label("fault").select_option("stall")
+    expect(token).to_have_value("retry.stall~stall@0")
+    expect(picture).not_to_have_attribute("src", before or "")
+    cell.get_by_role("slider").focus()
+    lab_page.page.keyboard.press("ArrowRight")
+    expect(token).to_have_value("retry.stall~stall@1")
+    first_wait = cell.get_by_label("first_wait")
+    first_wait.fill("99")
+    first_wait.press("Enter")
+    expect(cell.get_by_role("alert")).to_contain_text("The run before is kept")
+    expect(token).to_have_value("retry.stall~stall@1")
+    first_wait.fill("2")
+    first_wait.press("Enter")
+    expect(cell.get_by_role("alert")).to_have_count(0)
+    lab_page.picture("panel")
+    token.fill("retry.down~attempts=2")
+    token.press("Enter")
+    expect(cell.get_by_label("scenario")).to_have_value("retry.down")
+    expect(cell).to_contain_text("gave up after attempt 2 of 2: attempts")

@@ -1,0 +1,131 @@
+"""`python -m labkit test`: its parts, its verdict, and what does not change it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+
+import pytest
+
+from labkit.commands import copies, environment, system, test
+from labkit.teaching.home import answers_home
+
+
+def test_every_part_runs_tracked_files_only() -> None:
+    work = str(copies.work_folder())
+    paths = [
+        word
+        for words in test.parts([]).values()
+        for word in words
+        if pathlib.Path(word).is_absolute()
+    ]
+    assert paths
+    assert all(word.startswith(str(environment.ROOT)) for word in paths)
+    assert not any(word.startswith((work, str(answers_home()))) for word in paths)
+
+
+def test_every_tracked_notebook_is_run() -> None:
+    tracked = [str(path) for path in copies.tracked()]
+    words = test.parts([]).get("notebooks", [])
+    assert [word for word in words if word.endswith(".ipynb")] == tracked
+
+
+def test_paths_take_the_place_of_the_parts() -> None:
+    assert list(test.parts([__file__ + "::anything", "-x"])) == ["chosen"]
+
+
+def test_other_arguments_go_to_every_part() -> None:
+    assert all(words[-2:] == ["-k", "loop"] for words in test.parts(["-k", "loop"]).values())
+
+
+def test_the_slow_part_runs_alone() -> None:
+    assert list(test.parts(["--slow"])) == ["slow"]
+
+
+def test_the_exit_code_is_that_of_the_worst_part(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = iter([(0, "3 passed"), (1, "1 failed, 2 passed")])
+    monkeypatch.setattr(environment, "enter", lambda command, arguments: None)
+    monkeypatch.setattr(test, "parts", lambda arguments: {"units": [], "browser": []})
+    monkeypatch.setattr(test, "run", lambda words: next(ended))
+    assert test.main([]) == 1
+    last = capsys.readouterr().out.splitlines()[-2:]
+    assert last[0].startswith("units      passed in 0 s: 3 passed")
+    assert last[1].startswith("browser    FAILED with exit code 1 in 0 s: 1 failed")
+
+
+LOOK = """
+import os, pathlib
+from labkit.teaching.home import answers_home
+print(sorted(path.name for path in answers_home().glob('*')))
+print(pathlib.Path(os.environ['LABKIT_WORK']).exists(), list(pathlib.Path.home().glob('*.txt')))
+"""
+
+
+@pytest.mark.socket
+def test_saved_answers_and_changed_copies_change_no_result(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The notebook prints what of a learner it can see, and its stored output says: nothing."""
+    for name, place in {"LABKIT_HOME": "answers", "LABKIT_WORK": "work", "HOME": "home"}.items():
+        (tmp_path / place).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / place))
+    (tmp_path / "answers" / "answers.json").write_text("{}")
+    (tmp_path / "home" / "note.txt").touch()
+    (tmp_path / "work" / "00_look.ipynb").write_text("half solved")
+    seen = {"output_type": "stream", "name": "stdout", "text": "[]\nTrue []\n"}
+    cell = {"cell_type": "code", "id": "look", "metadata": {}, "source": LOOK}
+    cell |= {"outputs": [seen], "execution_count": 1}
+    path = tmp_path / "00_look.ipynb"
+    book = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(book))
+    code, last = test.run([*test.NBVAL, str(path)])
+    assert (code, last.split(" in ")[0]) == (0, "1 passed")
+    seen["text"] = "['answers.json']\nTrue []\n"
+    path.write_text(json.dumps(book))
+    assert test.run([*test.NBVAL, str(path)])[0] == 1, "the check can fail"
+    assert (tmp_path / "work" / "00_look.ipynb").read_text() == "half solved"
+
+
+@pytest.mark.parametrize(("ci", "code", "word"), [("true", 1, "error"), ("", 0, "skipped")])
+def test_a_missing_browser_is_a_skip_and_in_ci_a_failure(
+    ci: str, code: int, word: str, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("LABKIT_CHROMIUM", raising=False)
+    monkeypatch.setattr(system, "CHROMIUM_PLACES", ())
+    one = "tests/browser/test_lab.py::test_no_popup_asks_about_news"
+    ended, last = test.run(["-p", "no:nbval", one])
+    assert (ended, word in last) == (code, True)
+
+
+def test_a_part_without_tests_passes_and_says_so(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "test_none.py").touch()
+    code, last = test.run(["-p", "no:nbval", str(tmp_path)])
+    assert code == 0
+    assert last.startswith("no tests ran")
+
+
+def test_the_commands_import_without_the_environment() -> None:
+    """lab and test start before it exists: nothing but the standard library and labkit."""
+    import subprocess
+
+    ask = (
+        "import sys, importlib; before = set(sys.modules)\n"
+        "for name in ('lab', 'test', 'doctor', 'notebooks', 'python', 'provider'):\n"
+        "    importlib.import_module('labkit.commands.' + name)\n"
+        "new = {name.split('.')[0] for name in set(sys.modules) - before}\n"
+        "print(sorted(new - set(sys.stdlib_module_names) - {'labkit'}))"
+    )
+    line = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        f"import sys; sys.path.insert(0, {str(environment.ROOT)!r})\n{ask}",
+    ]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")

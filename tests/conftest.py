@@ -1,0 +1,13 @@
+"""What all tests share: where the checkout is, and that a missing browser is not overlooked."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def root() -> pathlib.Path:
+    """The checkout."""
+    return pathlib.Path(__file__).resolve().parents[1]

@@ -1,0 +1,136 @@
+"""The same script in three worlds: in process, the SDK in virtual time, the SDK on a socket.
+
+Each gives what the client saw and what the provider noted, as lists without times.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import astuple
+from typing import Any
+
+from labkit.providers.fake import FakeProvider
+from labkit.providers.process import serve
+from labkit.providers.script import Script, script
+from labkit.providers.sdk import SDKProvider, connected, scripted
+from labkit.recovery.deltas import Delta
+from labkit.recovery.errors import ProviderError
+from labkit.scenarios.catalogue import SCRIPTS, load
+from labkit.simulation import Observer, Run, Scenario, simulate
+
+Seen = list[tuple[Any, ...]]
+SPEED = 50.0
+PATIENCE = 5.0  # script seconds after which a client leaves a stalled stream
+
+MORE: tuple[Any, ...] = (  # what no script file does, each an attempt
+    [{"drop": True}],
+    [{"end": True}],
+    [{"wait": 0.1}],
+    [{"error": ""}],
+    [{"error": {}}],
+    [{"say": "a"}, {"finish": "length"}, {"end": True}],
+    [{"finish": "stop"}, {"error": {"message": "late"}}],
+    [{"usage": {"in": 3, "out": 1}}, {"think": ""}, {"say": "\u2028\r\n'"}, {"finish": "stop"}],
+    [{"call": {"index": 1, "id": "b", "name": "g"}}, {"call": {"index": 0, "arguments": "{}"}}],
+    [{"http_error": {"status": 500, "headers": {"Retry-After": "3", "X-Odd": "a  b"}}}],
+)
+
+
+def every_script() -> list[Script]:
+    """Every file in `data/scripts`, and one script of what they leave out."""
+    files = [load(path.stem) for path in sorted(SCRIPTS.glob("*.json"))]
+    return [*files, script({"name": "more", "attempts": MORE})]
+
+
+async def listen(provider: Any, attempts: int, patience: float) -> list[Seen]:
+    """What a client sees of each attempt, to the end, to the error, or until it leaves."""
+    return [await _one(provider, patience) for _ in range(attempts)]
+
+
+async def _one(provider: Any, patience: float) -> Seen:
+    seen: Seen = []
+    try:
+        async with asyncio.timeout(patience), aclosing(provider.stream()) as stream:
+            async for delta in stream:
+                seen.append(said(delta))
+    except ProviderError as error:
+        seen.append(failed(error))
+    except TimeoutError:
+        seen.append(("left",))
+    else:
+        seen.append(("end",))
+    return seen
+
+
+def said(delta: Delta) -> tuple[Any, ...]:
+    """A delta as plain values."""
+    return astuple(delta)
+
+
+def failed(error: ProviderError) -> tuple[Any, ...]:
+    """An error as plain values; the words of a lost connection are each world's own."""
+    message = "" if error.kind == "disconnect" else str(error)
+    return (
+        "error",
+        error.kind,
+        error.definite,
+        error.status,
+        error.code,
+        message,
+        error.headers.get("retry-after"),
+    )
+
+
+def noted(events: Iterable[Mapping[str, Any]]) -> Seen:
+    """What the provider noted, without times; a socket does not tell how its client left."""
+    hidden = ("time", "index", "actor", "how")
+    return [tuple((k, v) for k, v in event.items() if k not in hidden) for event in events]
+
+
+def simulated(
+    play: Script, make: Callable[[Script, Observer], Any], *, is_sdk: bool = False
+) -> tuple[list[Seen], Seen]:
+    """What the client saw and what the provider noted, in virtual time."""
+    run = run_of(play, make, is_sdk=is_sdk)
+    assert run.error is None, run.error
+    provider = [event for event in run.events if event["actor"] == "provider"]
+    return run.result, noted(provider)
+
+
+def run_of(play: Script, make: Callable[[Script, Observer], Any], *, is_sdk: bool = False) -> Run:
+    """One run in which a client listens to every attempt."""
+
+    async def client(provider: Any, policy: Any, observe: Observer) -> list[Seen]:
+        return await listen(provider, len(play.attempts), PATIENCE)
+
+    return simulate(
+        Scenario(name=play.name, claim="", script=play, make=make, client=client, sdk=is_sdk)
+    )
+
+
+def in_process(play: Script) -> tuple[list[Seen], Seen]:
+    """The fake provider."""
+    return simulated(play, FakeProvider)
+
+
+def sdk_in_virtual_time(play: Script) -> tuple[list[Seen], Seen]:
+    """The real client over the in-process transport."""
+    return simulated(play, of_sdk, is_sdk=True)
+
+
+def of_sdk(play: Script, observe: Observer) -> SDKProvider:
+    """The real client, without retries of its own."""
+    return SDKProvider(scripted(play, observe, max_retries=0))
+
+
+def on_a_socket(play: Script) -> tuple[list[Seen], Seen]:
+    """The real client over a real connection to a provider in another process."""
+
+    async def ask(address: str) -> list[Seen]:
+        client = connected(address)
+        async with client:
+            return await listen(SDKProvider(client), len(play.attempts), PATIENCE / SPEED + 0.4)
+
+    with serve(play, speed=SPEED) as provider:
+        seen = asyncio.run(ask(provider.address))
+        return seen, noted(provider.events())

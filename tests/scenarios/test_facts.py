@@ -1,0 +1,131 @@
+"""The prediction table is graded from traces, and other policies and memories flip the answers."""
+
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import pytest
+
+from labkit.recovery.errors import TRANSIENT
+from labkit.recovery.turn import Session
+from labkit.scenarios import facts, interruptions
+from labkit.scenarios.catalogue import find, simulate
+from labkit.simulation import Fault, Run, SimulationError
+
+YES, SEGMENT, NO = facts.RETRIED
+NONE, PAGE, DRAFT, ANSWER = facts.TEXT_KEPT
+NOTHING, USER, TOOL, WHOLE = facts.CHECKPOINT_SAVED
+
+# row -> the three answers, and the kind of event that decided each
+KEY = {
+    "interruption.rate_limit": [(YES, "decision"), (NONE, "http_error"), (USER, "checkpoint")],
+    "interruption.error": [(NO, "decision"), (DRAFT, "draft"), (TOOL, "checkpoint")],
+    "interruption.stop": [(NO, "cancel"), (DRAFT, "draft"), (TOOL, "checkpoint")],
+}
+FORGETFUL_KEY = {
+    "interruption.rate_limit": KEY["interruption.rate_limit"],
+    "interruption.error": [(NO, "decision"), (PAGE, "end"), (TOOL, "checkpoint")],
+    "interruption.stop": [(NO, "cancel"), (PAGE, "end"), (TOOL, "checkpoint")],
+}
+
+
+def answers(run: Run) -> list[tuple[str, str]]:
+    found = [column.read(run.trace) for column in facts.COLUMNS]
+    return [(fact.answer, run.trace[fact.event].kind) for fact in found]
+
+
+@pytest.mark.parametrize("row", facts.ROWS)
+def test_labkit_retries_the_refusal_alone_and_keeps_text_and_steps(row: str) -> None:
+    assert answers(simulate(row)) == KEY[row]
+
+
+@pytest.mark.parametrize("row", facts.ROWS)
+def test_the_forgetful_runtime_loses_the_text_of_two_rows(row: str) -> None:
+    assert answers(simulate(f"{row}_forgetful")) == FORGETFUL_KEY[row]
+
+
+def test_every_answer_is_one_of_the_columns_choices_wherever_a_cancel_strikes() -> None:
+    for row, column in product(facts.ROWS, facts.COLUMNS):
+        for point in range(20):
+            run = simulate(row, faults=[Fault("cancel", point, "turn")])
+            assert column.read(run.trace).answer in column.choices
+
+
+def test_without_rate_limit_in_retry_on_the_first_answer_flips_with_its_event() -> None:
+    row = "interruption.rate_limit"
+    before = facts.retried(simulate(row).trace)
+    policy = replace(find(row).policy, retry_on=TRANSIENT - {"rate_limit"})
+    run = simulate(row, policy=policy)
+    after = facts.retried(run.trace)
+    assert (before.answer, after.answer) == (YES, NO)
+    assert run.trace[after.event]["reason"] == "rate_limit is not in retry_on"
+    assert simulate(row).trace[before.event]["action"] == "retry"
+
+
+def with_memory(row: str, memory: type[Session]) -> Run:
+    scenario = find(row)
+    stop_at = interruptions.STOP_AT if row.endswith("stop") else None
+    return simulate(
+        scenario.but(client=partial(interruptions.one_turn, stop_at=stop_at, memory=memory))
+    )
+
+
+class TakesDraftsForAnswers(Session):
+    def keep_draft(self, text: str, reason: str) -> None:
+        self.save("answer", text)
+
+
+class SavesAtTheEnd(Session):
+    """Holds every step back until there is an answer."""
+
+    def save(self, kind: str, content: str) -> None:
+        if kind == "answer":
+            super().save(kind, content)
+
+
+class SavesNoTools(Session):
+    def save(self, kind: str, content: str) -> None:
+        if kind != "tool":
+            super().save(kind, content)
+
+
+@pytest.mark.parametrize(
+    ("memory", "text", "checkpoint"),
+    [
+        (Session, DRAFT, TOOL),
+        (interruptions.Forgetful, PAGE, TOOL),
+        (TakesDraftsForAnswers, ANSWER, TOOL),
+        (SavesAtTheEnd, DRAFT, NOTHING),
+        (SavesNoTools, DRAFT, USER),
+    ],
+)
+@pytest.mark.parametrize("row", ["interruption.error", "interruption.stop"])
+def test_another_memory_flips_the_answer_and_its_event(
+    row: str, memory: Any, text: str, checkpoint: str
+) -> None:
+    run = with_memory(row, memory)
+    told = [facts.text_kept(run.trace), facts.checkpoint_saved(run.trace)]
+    assert [fact.answer for fact in told] == [text, checkpoint]
+    usual = {"draft": DRAFT, "end": PAGE, "checkpoint": ANSWER}
+    assert usual[run.trace[told[0].event].kind] == text
+    if checkpoint == NOTHING:
+        assert run.trace[told[1].event] == facts.interruption(run.trace)
+    else:
+        assert run.trace[told[1].event]["step"] == {TOOL: "tool", USER: "user"}[checkpoint]
+
+
+def test_a_stall_with_segments_is_retried_in_a_new_segment() -> None:
+    assert facts.retried(simulate("retry.stall").trace).answer == SEGMENT
+
+
+def test_a_cancel_after_the_answer_finds_the_whole_turn_saved() -> None:
+    run = simulate("interruption.rate_limit")
+    late = [*run.trace[2:3], *run.trace[9:], replace(run.trace[-1], kind="cancel")]
+    events = tuple(replace(event, index=index) for index, event in enumerate(late))
+    assert facts.checkpoint_saved(events).answer == WHOLE
+
+
+def test_a_run_that_nothing_interrupts_has_no_facts() -> None:
+    with pytest.raises(SimulationError, match="nothing was interrupted"):
+        facts.retried(simulate("retry.many_scripts").trace)

@@ -1,0 +1,247 @@
+"""Predictions are graded by runs, and every verdict names the event that decided it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from functools import partial
+from typing import Any
+
+import pytest
+
+import labkit
+from labkit.scenarios import catalogue
+from labkit.simulation import SimulationError, Unknown
+from labkit.teaching.predictions import Predictions
+from labkit.teaching.tables import TABLES
+
+ROW = "interruption.rate_limit"
+ONCE = labkit.RetryPolicy(retry_on=labkit.TRANSIENT, attempts=1)
+
+
+def graded(answers: dict[str, Any], **how: Any) -> Any:
+    return labkit.predict("interruptions", answers).grade(**how)
+
+
+def all_right(name: str) -> dict[str, dict[str, str]]:
+    """The key of a table, from its own corrected form."""
+    key: dict[str, dict[str, str]] = {}
+    for (row, column), grade in labkit.predict(name).corrected().grades.items():
+        key.setdefault(row, {})[column] = grade.right
+    return key
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_right_answer_is_one_of_the_choices_and_has_its_event(name: str) -> None:
+    grades = labkit.predict(name).corrected()
+    for (row, column), grade in grades.grades.items():
+        assert grade.right in TABLES[name].column(column).choices
+        assert grade.event in grades.runs[row].trace
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_column_tells_some_rows_apart(name: str) -> None:
+    key = all_right(name)
+    for column in TABLES[name].columns:
+        assert len({key[row][column.name] for row in key}) > 1
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_key_of_a_table_is_graded_right_in_every_cell(name: str) -> None:
+    grades = labkit.predict(name, all_right(name)).grade()
+    assert {grade.state for grade in grades.grades.values()} == {"right"}
+
+
+def test_the_nine_cells_of_the_three_interruptions_have_labkits_key() -> None:
+    key = [list(row.values()) for row in all_right("interruptions").values()]
+    draft, steps = (
+        "on the page, and in the session as a draft",
+        "the user's turn and the tool's result",
+    )
+    assert key == [
+        ["yes, after a wait", "there was none yet", "the user's turn"],
+        ["no, the turn ends", draft, steps],
+        ["no, the turn ends", draft, steps],
+    ]
+
+
+def test_a_cell_without_an_answer_reveals_nothing() -> None:
+    grades = graded({ROW: {"retried": "no, the turn ends"}})
+    open_cell = grades["stop", "retried"]
+    assert (open_cell.state, open_cell.right, open_cell.event) == ("no answer yet", "", None)
+    assert "draft" not in grades.text()
+    with pytest.raises(SimulationError, match="answer it first"):
+        grades.view("stop", "retried")
+
+
+def test_a_wrong_answer_names_the_event_that_proves_it_wrong() -> None:
+    grades = graded({ROW: {"retried": "no, the turn ends"}})
+    grade = grades["429 before the first delta", "retried?"]
+    assert (grade.state, grade.right) == ("wrong", "yes, after a wait")
+    assert (grade.event.kind, grade.event["action"]) == ("decision", "retry")
+    assert f"event {grade.event.index} at 0.3 s" in grades.text()
+
+
+def test_a_miss_links_to_the_first_place_after_its_event() -> None:
+    grades = graded({ROW: {"retried": "no, the turn ends"}})
+    view, event = grades.view(ROW, "retried"), grades[ROW, "retried"].event
+    assert view.place.event >= event.index
+    assert view.run.at(view.index - 1).place.event < event.index
+
+
+def test_another_policy_flips_the_right_answer_and_its_event() -> None:
+    answers = {ROW: {"retried": "yes, after a wait"}}
+    right, wrong = graded(answers)[ROW, "retried"], graded(answers, policy=ONCE)[ROW, "retried"]
+    assert (right.state, wrong.state) == ("right", "wrong")
+    assert (right.event["action"], wrong.event["action"]) == ("retry", "give_up")
+
+
+def test_the_forgetful_variant_flips_where_the_text_is_kept() -> None:
+    answers = {"interruption.stop": {"text_kept": "on the page, and in the session as a draft"}}
+    right = graded(answers)["stop", "text_kept"]
+    wrong = graded(answers, variant="forgetful")["stop", "text_kept"]
+    assert (right.state, right.event.kind) == ("right", "draft")
+    assert (wrong.state, wrong.right, wrong.event.kind) == ("wrong", "on the page only", "end")
+
+
+def test_a_run_that_never_ends_gives_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = labkit.predict("interruptions", {ROW: {"retried": "yes, after"}})
+    monkeypatch.setattr(catalogue, "simulate", partial(catalogue.simulate, total=10))
+    grade = table.grade()[ROW, "retried"]
+    assert (grade.state, grade.right, grade.event) == ("no verdict", "", None)
+    assert "never ends" in grade.reason
+
+
+def test_a_policy_that_is_none_gives_no_verdict_and_says_what_went_wrong() -> None:
+    grades = labkit.predict("retry_boundary").grade(policy="no policy")
+    assert {grade.state for grade in grades.grades.values()} == {"no verdict"}
+    assert "AttributeError" in grades.text()
+
+
+def test_before_and_after_stand_side_by_side_with_what_the_run_says() -> None:
+    table = labkit.predict("interruptions", {ROW: {"retried": "no, the turn ends"}})
+    table.grade()
+    table.answer(ROW, "retried", "yes, after a wait")
+    told = "before: no, the turn ends   after: yes, after a wait   run: yes, after a wait"
+    assert told in table.corrected().text()
+
+
+def test_the_corrected_table_reveals_the_cells_that_were_never_answered() -> None:
+    grades = labkit.predict("interruptions").corrected()
+    assert all(grade.right for grade in grades.grades.values())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "listed"),
+    [
+        (("rate_limits", "retried", "no, the turn ends"), "the user sends /stop"),
+        (("stop", "colour", "no, the turn ends"), "Is it tried again?"),
+        (("stop", "retried", "perhaps"), "yes, in a new segment"),
+        (("stop", "retried", "yes"), "yes, in a new segment"),  # which yes?
+        (("stop", "retried", ""), "yes, in a new segment"),
+    ],
+)
+def test_an_unknown_row_column_or_choice_lists_what_there_is(
+    wrong: tuple[str, str, str], listed: str
+) -> None:
+    table = labkit.predict("interruptions")
+    with pytest.raises(Unknown, match=listed.replace("?", r"\?")):
+        table.answer(*wrong)
+    assert table.given == {}
+
+
+def test_an_unknown_table_or_variant_lists_what_there_is() -> None:
+    with pytest.raises(Unknown, match="first_stream, interruptions, retry_boundary"):
+        labkit.predict("weather")
+    with pytest.raises(Unknown, match="forgetful"):
+        labkit.predict("interruptions").grade(variant="careless")
+
+
+def test_one_wrong_choice_among_many_keeps_none_of_them() -> None:
+    with pytest.raises(Unknown):
+        labkit.predict("interruptions", {ROW: {"retried": "no, the turn", "text_kept": "?"}})
+    assert labkit.predict("interruptions").given == {}
+
+
+def test_answers_are_there_again_after_a_restart_and_strange_ones_are_passed_over(
+    home: pathlib.Path,
+) -> None:
+    labkit.predict("interruptions", {ROW: {"retried": "no, the turn"}})
+    path = home / "answers.json"
+    document = json.loads(path.read_text())
+    document["answers"][f"interruptions/{ROW}/text_kept"] = {"first": "gone", "latest": "gone"}
+    path.write_text(json.dumps(document))
+    assert labkit.predict("interruptions").given == {(ROW, "retried"): "no, the turn ends"}
+
+
+def test_the_text_form_asks_and_shows_the_answers_given_and_gives_no_other_away() -> None:
+    table = labkit.predict("interruptions", {ROW: {"retried": "no, the turn"}})
+    questions, _, choices = table.text().partition("Choices")
+    assert questions.count("...") == 8
+    assert questions.count("no, the turn ends") == 1
+    assert "on the page only" in choices
+
+
+# --- the form
+
+
+def form(table: Predictions) -> tuple[list[Any], list[Any], Any]:
+    """Its choices, its buttons, and a function that gives all that it shows as markup."""
+    parts = list(walk(table.widget))
+    kinds: dict[str, list[Any]] = {}
+    for part in parts:
+        kinds.setdefault(type(part).__name__, []).append(part)
+    return kinds["Dropdown"], kinds["Button"], lambda: "".join(p.value for p in kinds["HTML"])
+
+
+def walk(widget: Any) -> Any:
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from walk(child)
+
+
+def test_nothing_is_preselected_and_every_control_has_a_label_of_its_own() -> None:
+    choices, buttons, _ = form(labkit.predict("interruptions"))
+    assert [choice.value for choice in choices] == [""] * 9
+    labels = [control.description for control in [*choices, *buttons]]
+    assert all(labels)
+    assert len(set(labels)) == len(labels)
+
+
+def test_a_choice_in_the_form_is_an_answer_and_an_answer_in_code_shows_in_the_form() -> None:
+    table = labkit.predict("interruptions")
+    choices, _, _ = form(table)
+    choices[0].value = "no, the turn ends"
+    assert labkit.predict("interruptions").given == {(ROW, "retried"): "no, the turn ends"}
+    table.answer("stop", "text_kept", "on the page only")
+    assert choices[7].value == "on the page only"
+    choices[0].value = ""
+    assert choices[0].value == "no, the turn ends"  # nothing is taken back
+
+
+def test_the_button_grades_and_offers_a_step_to_each_miss() -> None:
+    table = labkit.predict("interruptions", {ROW: {"retried": "no, the turn"}})
+    _, buttons, shown = form(table)
+    buttons[0].click()
+    assert "wrong: no, the turn ends" in shown()
+    assert [b.description for b in form(table)[1]][1:] == ["Step there: 1. Is it tried again?"]
+
+
+def test_an_error_in_a_callback_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = labkit.predict("interruptions")
+    _, buttons, shown = form(table)
+
+    def fails(self: Predictions) -> None:
+        raise RuntimeError("<b>no</b>")
+
+    monkeypatch.setattr(Predictions, "grade", fails)
+    buttons[0].click()
+    assert "RuntimeError: &lt;b&gt;no&lt;/b&gt;" in shown()
+
+
+def test_one_object_has_two_forms() -> None:
+    table = labkit.predict("interruptions")
+    bundle = table._repr_mimebundle_()
+    assert bundle["text/plain"] == table.text()
+    assert set(bundle) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
+    assert repr(table) == "<predictions interruptions: 0 of 9 answered>"

@@ -1,0 +1,53 @@
+"""Progress lists what is done, open or blocked, and keeps the learner's own words."""
+
+from __future__ import annotations
+
+import pytest
+
+import labkit
+from labkit.simulation import Unknown
+from labkit.teaching.answers import answers
+
+
+def lines() -> list[str]:
+    return list(labkit.progress().text().splitlines())
+
+
+def test_at_first_everything_is_open() -> None:
+    assert {line.split()[0] for line in lines()} == {"open"}
+
+
+def test_a_table_is_done_when_every_cell_was_answered_and_graded() -> None:
+    table = labkit.predict("first_stream")
+    for row in table.table.rows:
+        for column in table.table.columns:
+            assert "open     predictions first_stream" in labkit.progress().text()
+            table.answer(row, column.name, column.choices[0])
+    assert "open     predictions first_stream: 6 of 6 answered, 0 graded" in lines()
+    table.grade()
+    assert "done     predictions first_stream: 6 of 6 answered, 6 graded" in lines()
+
+
+def test_a_step_is_done_or_blocked_with_the_reason() -> None:
+    labkit.progress("retry chain")
+    labkit.progress("stream checks", blocked="no Chromium: here")
+    assert "done     retry chain drawn" in lines()
+    assert "blocked  stream checks run: 'no Chromium: here'" in lines()
+    labkit.progress("stream checks")
+    assert "done     stream checks run" in lines()
+
+
+def test_an_unknown_step_lists_the_six_there_are() -> None:
+    with pytest.raises(Unknown, match=r"retry checks run.*stop chain drawn"):
+        labkit.progress("lunch")
+
+
+def test_the_reason_is_kept_in_the_learners_own_words_and_shown_as_text() -> None:
+    labkit.progress(reason="<b>somebody</b> has read it\x1b[2J")
+    assert lines()[-1].endswith("'<b>somebody</b> has read it\\x1b[2J'")
+    assert answers().all()["reason"].latest == "<b>somebody</b> has read it\x1b[2J"
+
+
+def test_a_blocker_may_stand_alone() -> None:
+    labkit.progress(blocked="no network")
+    assert lines()[-1] == "blocked  'no network'"

@@ -1,0 +1,130 @@
+"""The timeline says in words and in a picture what happened."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import labkit
+from labkit.simulation import Fault
+from labkit.teaching.chart import Chart, drawable
+from labkit.teaching.story import story
+from labkit.teaching.timeline import _Layout, timeline
+from tests.teaching.test_views import EVIL, saying
+
+SCENARIOS = [name for name in labkit.names() if not name.startswith("sdk.")]
+
+
+def test_the_text_form_tells_attempts_waits_segments_and_ends() -> None:
+    text = timeline(labkit.simulate("retry.stall")).text
+    assert "0 to 5.7 s: request 1: stalled, silent from 0.9 s" in text
+    assert "5.7 to 6.28 s: waits 0.58 s (backoff)" in text
+    assert "0.7 to 5.7 s: segment 1, 1 piece: 'Step 1 done. ', closed (stall)" in text
+    assert "segment 2, 2 pieces: 'Step 1 done. Step 2 done.'" in text
+    assert "client ends: result" in text
+
+
+def test_cancel_draft_effect_and_finding_are_told() -> None:
+    text = timeline(labkit.simulate("interruption.stop")).text
+    assert "3.5 s: user cancels turn" in text
+    assert "draft (stopped): 'The refund '" in text
+    assert "effect: look_up" in text
+    assert "duplicate_text: do not retry" in timeline(labkit.simulate("retry.naive")).text
+
+
+def test_a_pause_that_the_client_did_not_tell_of_is_seen() -> None:
+    assert "pauses 1 s, without saying why" in timeline(labkit.simulate("retry.naive")).text
+
+
+def test_a_wait_that_is_cancelled_is_cut_short() -> None:
+    number = next(
+        point.number
+        for point in labkit.points("retry.rising")
+        if point.time == 6 and point.function == "stream_with_retry"
+    )
+    run = labkit.simulate("retry.rising", faults=[Fault("cancel", number)])
+    assert ": waits 10 s (retry-after), cut short" in timeline(run).text
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_scenario_is_drawn_without_a_warning(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chart = timeline(labkit.simulate(name))
+        data = chart._repr_mimebundle_()
+    assert set(data) == {"image/png", "text/plain"}
+    assert 1_000 < len(chart.png) < 60_000
+
+
+def test_other_scripts_and_markup_are_drawn_as_text_and_told_whole() -> None:
+    odd = f"\u4f60\u597d \U0001f469\u200d\U0001f4bb \u05e9\u05dc $x^2$ \x1b[31m {EVIL}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chart = timeline(saying(odd))
+        assert chart.png
+    assert "\u4f60\u597d \U0001f469\u200d\U0001f4bb \u05e9\u05dc $x^2$ \\x1b[31m" in chart.text
+    assert EVIL in chart.text
+    assert drawable("\u4f60a\U0001f469\u200d\U0001f4bb\x1b") == "□a□□\\x1b"
+
+
+def test_equal_runs_give_equal_pictures() -> None:
+    one, two = (timeline(labkit.simulate("retry.naive")).png for _ in range(2))
+    assert one == two
+
+
+def test_two_runs_share_one_time_axis_and_their_lanes() -> None:
+    short, long = labkit.simulate("retry.guarded"), labkit.simulate("retry.naive")
+    chart = timeline(short, beside=long)
+    upper, lower = chart.figure.axes
+    assert upper.get_xlim() == lower.get_xlim()
+    assert [t.get_text() for t in upper.get_yticklabels()] == [
+        t.get_text() for t in lower.get_yticklabels()
+    ]
+    assert "retry.guarded: ends with ProviderError" in chart.text
+    assert "retry.naive: ends at 3.4 s" in chart.text
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_no_label_stands_on_another_label_or_bar_of_its_row(name: str) -> None:
+    run = labkit.simulate(name)
+    items = story(run)
+    layout = _Layout(items, list(dict.fromkeys(i.lane for i in items)), max(run.time, 0.001))
+    rows: dict[float, list[tuple[float, float]]] = {}
+    for placed in layout.placed:
+        _, _, left, right = layout._room(placed.item, placed.label)
+        rows.setdefault(placed.top, []).append((left, right))
+    for row in rows.values():
+        row.sort()
+        assert all(before[1] <= after[0] for before, after in itertools.pairwise(row))
+
+
+def test_state_is_never_told_by_colour_alone() -> None:
+    from labkit.teaching.timeline import _BARS, _MARKS
+
+    for run in map(labkit.simulate, SCENARIOS):
+        for item in story(run):
+            assert item.label
+            assert item.kind in _BARS or item.kind in _MARKS
+    signs = [sign for sign, _ in _MARKS.values()]
+    assert len(set(signs)) == len(signs)
+
+
+def test_a_run_without_time_and_a_run_of_many_pieces_are_drawn() -> None:
+    assert timeline(saying("at once")).png
+    assert len(timeline(saying(*["x"] * 2_000)).png) < 60_000
+
+
+def test_pyplot_is_not_loaded() -> None:
+    program = "import labkit, sys; labkit.timeline(labkit.simulate('retry.stall')).png;"
+    program += "assert 'matplotlib.pyplot' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_a_chart_in_a_list_is_one_line() -> None:
+    chart = timeline(labkit.simulate("retry.stall"))
+    assert isinstance(chart, Chart)
+    assert repr(chart) == "<timeline of retry.stall: ends at 7.28 s>"

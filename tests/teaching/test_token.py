@@ -1,0 +1,101 @@
+"""A token brings anybody to the same run, or says what is wrong with it."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import labkit
+from labkit.recovery.policy import RetryPolicy
+from labkit.simulation import Fault
+from labkit.teaching.token import TokenError, from_token, inputs, token_of
+
+
+def test_a_token_stands_for_scenario_fault_policy_and_seed() -> None:
+    scenario, policy, faults, seed = inputs("retry.stall~cancel@5w~attempts=2~seed=7")
+    assert scenario is labkit.find("retry.stall")
+    assert policy.attempts == 2
+    assert policy.stall == scenario.policy.stall
+    assert faults == (Fault("cancel", 5),)
+    assert seed == 7
+
+
+def test_the_run_of_a_token_is_the_run_it_was_made_from() -> None:
+    scenario = labkit.find("interruption.stop")
+    policy = RetryPolicy(retry_on=scenario.policy.retry_on, attempts=2, stall=4.5, total=60)
+    faults = [Fault("cancel", 3, task="turn", phase="waking"), Fault("stall", 2)]
+    run = labkit.simulate(scenario, policy=policy, faults=faults, seed=3)
+    token = token_of(run)
+    assert token == "interruption.stop~cancel@turn.3wake~stall@2~attempts=2~stall=4.5~seed=3"
+    assert from_token(token).hash == run.hash
+
+
+@given(
+    kind=st.sampled_from(["cancel", "stall", "disconnect"]),
+    point=st.integers(0, 10**6),
+    phase=st.sampled_from(["waiting", "waking"]),
+    task=st.text("abc .~=@%\u4f60", min_size=1, max_size=8),
+    attempts=st.integers(1, 9),
+    jitter=st.floats(0, 1),
+    seed=st.integers(-(10**17), 10**17),
+)
+@settings(max_examples=60, deadline=None)
+def test_every_token_reads_back_and_needs_no_escape(
+    kind: str, point: int, phase: str, task: str, attempts: int, jitter: float, seed: int
+) -> None:
+    fault = Fault("cancel", point, task, phase) if kind == "cancel" else Fault(kind, point)
+    scenario = labkit.find("retry.quota")
+    policy = RetryPolicy(
+        retry_on=scenario.policy.retry_on, stall=5, total=60, attempts=attempts, jitter=jitter
+    )
+    run = labkit.simulate(scenario, policy=policy, faults=[fault], seed=seed)
+    token = token_of(run)
+    assert inputs(token) == (scenario, policy, (fault,), seed)
+    assert quote(token, safe="~@=.-_%") == token
+
+
+@pytest.mark.parametrize(
+    ("token", "wrong", "there_is"),
+    [
+        ("", "part 1", "retry.guarded"),
+        ("retry.stal~seed=1", "part 1, 'retry.stal'", "retry.stall"),
+        ("retry.stall~attemps=2", "part 2, 'attemps=2'", "attempts, first_wait"),
+        ("retry.stall~seed=1~seed=2", "part 3, 'seed=2'", "twice"),
+        ("retry.stall~seed=1.5", "part 2", "whole number"),
+        ("retry.stall~attempts=2.5", "part 2", "whole number"),
+        ("retry.stall~jitter=nan", "part 2", "a number is needed"),
+        ("retry.stall~jitter=", "part 2", "a number is needed"),
+        ("retry.stall~explode@3", "part 2, 'explode@3'", "cancel, disconnect, stall"),
+        ("retry.stall~cancel@3", "part 2", "w, wake"),
+        ("retry.stall~cancel@3x", "part 2", "w, wake"),
+        ("retry.stall~stall@3w", "part 2", "stall@3"),
+        ("retry.stall~stall@-3", "part 2", "kind@point"),
+        ("retry.stall~~", "part 2, ''", "kind@point"),
+        ("retry.stall~cancel@" + "9" * 5000 + "w", "part 2", "kind@point"),
+        ("retry.stall~first_wait=40", "the policy contradicts itself", "first_wait"),
+        ("<script>", "part 1", "retry.guarded"),
+    ],
+)
+def test_nonsense_is_refused_with_the_part_and_what_there_is(
+    token: str, wrong: str, there_is: str
+) -> None:
+    with pytest.raises(TokenError) as caught:
+        from_token(token)
+    assert wrong in str(caught.value)
+    assert there_is in str(caught.value)
+    assert len(str(caught.value)) < 2_000
+
+
+def test_a_scenario_of_ones_own_has_no_token() -> None:
+    own = labkit.find("retry.stall").but(claim="mine")
+    with pytest.raises(TokenError, match="your own"):
+        token_of(labkit.simulate(own))
+
+
+def test_a_policy_that_differs_in_more_than_numbers_has_no_token() -> None:
+    policy = RetryPolicy(retry_on={"stall"}, stall=5, total=60)
+    with pytest.raises(TokenError, match="more than its numbers"):
+        token_of(labkit.simulate("retry.stall", policy=policy))

@@ -1,0 +1,118 @@
+"""What a notebook stores and shows for a run and for a place."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import pytest
+
+import labkit
+from labkit.simulation import Fault, Run
+from labkit.teaching.views import run_text, view_text
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+def saying(*texts: str, **changes: Any) -> Run:
+    """A run whose provider says these texts."""
+    attempt = [*({"say": text} for text in texts), {"finish": "stop"}]
+    script = labkit.script({"name": "own", "about": "own", "attempts": [attempt]})
+    return labkit.simulate(labkit.find("retry.guarded").but(script=script, **changes))
+
+
+def test_a_run_is_told_in_5_to_15_lines_with_outcome_page_and_finding() -> None:
+    for name in labkit.names():
+        if not name.startswith("sdk."):
+            assert 5 <= len(run_text(labkit.simulate(name)).splitlines()) <= 15
+    text = run_text(labkit.simulate("retry.naive"))
+    assert "'The refund was sent The refund was sent on Monday.'" in text
+    assert re.search(r"duplicate_text at event \d+ \(2\.9 s\): do not retry after visible", text)
+
+
+def test_the_note_of_what_ran_out_is_told() -> None:
+    assert "gave up after attempt 4 of 4: attempts" in run_text(labkit.simulate("retry.down"))
+
+
+def test_a_fault_that_did_not_strike_is_said() -> None:
+    text = run_text(labkit.simulate("retry.stall", faults=[Fault("cancel", 99)]))
+    assert "cancel of task client at point 99, waiting: did not strike" in text
+    text = run_text(labkit.simulate("retry.stall", faults=[Fault("cancel", 1)]))
+    assert "cancel of task client at point 1, waiting: struck" in text
+
+
+def test_a_place_shows_line_locals_what_changed_and_the_caller() -> None:
+    run = labkit.simulate("retry.guarded")
+    at_guard = view_text(run.to("retry guard"))
+    assert at_guard.startswith("'retry guard': decide in labkit/recovery/retry.py, task client")
+    assert '-> if visible and not (error.kind == "stall" and segments)' in at_guard
+    assert "visible = True" in at_guard
+    assert "locals of its caller" in at_guard
+    assert "segment 1, open: 'The refund was sent '" in at_guard
+    assert "visible = False  -> changed to True" in view_text(run.to("has streamed"))
+
+
+def test_text_forms_hold_no_line_and_no_place_number() -> None:
+    run = labkit.simulate("retry.guarded")
+    view = run.to("retry guard")
+    for number in (view.place.line, view.index, len(run.recorded)):
+        assert not re.search(rf"\b{number}\b", view_text(view) + run_text(run))
+
+
+def test_what_would_act_on_a_screen_is_shown_as_an_escape() -> None:
+    text = run_text(saying("a\x1b[31mb\u202e\nc \u05e9\u05dc \u4f60 \U0001f469\u200d\U0001f4bb"))
+    assert r"a\x1b[31mb\u202e\nc" in text
+    assert "\u05e9\u05dc \u4f60 \U0001f469\u200d\U0001f4bb" in text
+    assert not re.search("[\x1b\u202e]", text)
+
+
+def test_a_long_text_is_cut_and_its_length_given() -> None:
+    text = run_text(saying("x" * 5000))
+    assert len(text) < 1200
+    assert "5,000 characters" in text
+
+
+def test_in_a_kernel_runs_and_views_come_in_both_forms_without_a_widget_before() -> None:
+    program = """
+        import sys
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        import labkit
+        run = labkit.simulate("retry.guarded")
+        assert "ipywidgets" not in sys.modules and "matplotlib" not in sys.modules
+        for thing in (run, run.to("retry guard")):
+            data, _ = shell.display_formatter.format(thing)
+            assert "application/vnd.jupyter.widget-view+json" in data, data
+            assert "text/html" not in data
+            print(data["text/plain"])
+    """
+    line = [sys.executable, "-W", "error::UserWarning", "-c", textwrap.dedent(program)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    run = labkit.simulate("retry.guarded")
+    assert done.stdout == f"{run_text(run)}\n{view_text(run.to('retry guard'))}\n"
+
+
+@pytest.mark.parametrize("evil", [EVIL, "$x^2$", "</pre><b>", "&lt;"])
+def test_text_from_a_script_is_never_markup(evil: str) -> None:
+    from html import unescape
+
+    from labkit.teaching.stepper import card, stepper
+
+    run = saying(evil, name=f"own {evil}", claim=evil)
+    boxes = [card(run), stepper(run, at=-1).widget]
+    markup = "".join(part.value for box in boxes for part in markups(box))
+    assert evil in unescape(markup)
+    assert "<script" not in markup
+    assert "<img" not in markup
+    assert "<b>" not in markup
+
+
+def markups(widget: Any) -> list[Any]:
+    """All HTML widgets in `widget`."""
+    if type(widget).__name__ == "HTML":
+        return [widget]
+    return [found for child in getattr(widget, "children", ()) for found in markups(child)]
