@@ -6,6 +6,8 @@
 Names are loaded when they are first used, so that `import labkit` is quick and needs nothing.
 """
 
+from __future__ import annotations
+
 import sys
 from importlib import import_module
 from typing import Any, Final
@@ -24,7 +26,7 @@ _HOMES: Final = {
 }
 _HOME: Final = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME)  # noqa: PLE0605 - a list, held by a test
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

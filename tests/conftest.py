@@ -1,4 +1,4 @@
-"""What all tests share: where the checkout is, and that a missing browser is not overlooked."""
+"""What all tests share."""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ BELOW["commands"] = set(BELOW)
 LIBRARIES: dict[str, set[str]] = {
     "providers/server.py": {"starlette", "uvicorn"},
     "providers/sdk.py": {"httpx", "httpx2", "openai"},
+    "providers/adapter.py": {"httpx2", "openai"},
     "teaching": {
         "IPython",
         "PIL",
@@ -122,7 +123,8 @@ def test_a_rooms_front_only_names_again(path: pathlib.Path) -> None:
     for node in tree(path).body:
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         is_lazy = isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__")
-        assert is_text or is_lazy or isinstance(node, allowed), ast.unparse(node)
+        is_notebook = ast.unparse(node).startswith("if 'IPython' in sys.modules:")
+        assert is_text or is_lazy or is_notebook or isinstance(node, allowed), ast.unparse(node)
         if isinstance(node, ast.ImportFrom):
             assert all(alias.name != "*" for alias in node.names)
 

@@ -40,10 +40,10 @@ def venv_cure() -> str:
 
 
 def find_chromium() -> str | None:
-    """The path of a Chromium or Chrome that a test may drive; LABKIT_CHROMIUM comes first."""
+    """The path of a Chromium that a test may drive: LABKIT_CHROMIUM, which may be "" for none."""
     named = os.environ.get("LABKIT_CHROMIUM")
-    if named:
-        return named
+    if named is not None:
+        return named or None
     found = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     return found or next((place for place in CHROMIUM_PLACES if os.path.isfile(place)), None)  # noqa: PTH113
 

@@ -37,6 +37,18 @@ class Step:
     plain: bool = False
     steps: tuple["Step", ...] = ()
 
+    def __str__(self) -> str:
+        said = [repr(text) for text in self._details() if text]
+        named = [f"{name}: {value}" for name, value in self.headers]
+        return "  ".join([f"after {self.wait:g} s", self.do, *said, *named])
+
+    def _details(self) -> tuple[str, ...]:
+        if self.delta is not None:
+            delta = self.delta
+            counted = f"{delta.tokens_in} in, {delta.tokens_out} out" if self.do == "usage" else ""
+            return (delta.name, delta.text, delta.reason, counted)
+        return (str(self.status or ""), self.code, self.message)
+
     @property
     def ends(self) -> bool:
         """Whether the stream is over with this step."""
@@ -66,3 +78,9 @@ class Script:
 
     def __repr__(self) -> str:
         return f"<script {self.name}: {len(self.attempts)} attempts>"
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.about}".rstrip(": ")]
+        for number, steps in enumerate(self.attempts, start=1):
+            lines += [f"attempt {number}", *[f"  {step}" for step in steps]]
+        return "\n".join(lines)

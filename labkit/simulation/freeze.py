@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import lru_cache
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from itertools import islice
 from types import (
     AsyncGeneratorType,
@@ -86,12 +87,19 @@ def plain(name: str, value: Any) -> Any:
 
 
 class _Plan:
-    """The names of a function's locals in the order of its code, and which are secret."""
+    """The names of a function's locals, and which are secret.
+
+    Parameters come first, in their order, then the others by name: their order in the code differs
+    between versions of Python, where comprehensions are compiled in different ways.
+    """
 
     def __init__(self, code: CodeType) -> None:
         self.code = code  # held, since plans are found by its address
-        names = dict.fromkeys(code.co_varnames + code.co_cellvars + code.co_freevars)
-        self.names = tuple(names)
+        stars = bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+        given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]
+        others = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}.difference(given)
+        names = (*given, *sorted(others))
+        self.names = names
         self.absent = (ABSENT,) * len(names)
         self.secret = [index for index, name in enumerate(names) if secret(name)]
 
@@ -109,7 +117,7 @@ class Freezer:
         self._settled: dict[int, tuple[Any, Any]] = {}  # address -> value, to be sure, and text
 
     def locals(self, frame: FrameType) -> Locals:
-        """The frame's locals in the order of its code, as they are now."""
+        """The frame's locals as they are now."""
         code = frame.f_code
         plan = self._plans.get(id(code))
         if plan is None:

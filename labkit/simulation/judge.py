@@ -51,7 +51,7 @@ def lost_tail(events: Sequence[Event]) -> Iterator[Finding]:
     """The answer was taken as whole, and its end never reached the page."""
     last = _last_attempt(events)
     said = [event for event in last if _is(event, "provider", "say")]
-    whole = "".join(event["text"] for event in said)
+    whole = "".join(event.get("text", "") for event in said)  # one may say nothing
     shown = "".join(event["text"] for event in last if _is(event, "page", "shown"))
     paged = any(_is(event, "page", "shown") for event in events)  # else there is no page to judge
     if paged and _succeeded(events) and shown != whole and whole.startswith(shown):

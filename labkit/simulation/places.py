@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
     @property
     def locals(self) -> tuple[tuple[str, Any], ...]:
-        """(name, value) of the locals, in the order of the code."""
+        """(name, value) of the locals: the parameters first, then the others by name."""
         pairs = zip(self.names, self.values, strict=True)
         return tuple([pair for pair in pairs if pair[1] is not ABSENT])
 

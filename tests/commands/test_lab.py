@@ -11,6 +11,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+import webbrowser
 
 import pytest
 
@@ -22,7 +23,7 @@ NAMES = [path.name for path in copies.tracked()]
 def started(folder: pathlib.Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "labkit", "lab", *arguments],
-        env={**sandbox.variables(folder), "LABKIT_ENVIRONMENT": "current", "BROWSER": "none"},
+        env={**sandbox.variables(folder), "LABKIT_ENVIRONMENT": "current"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -40,19 +41,18 @@ def first_address(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.socket
-def test_a_taken_port_and_a_missing_browser_are_no_failures(tmp_path: pathlib.Path) -> None:
+def test_a_taken_port_is_no_failure_and_ctrl_c_ends_everything(tmp_path: pathlib.Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        process = started(tmp_path, "--port", str(port))
+        process = started(tmp_path, "--port", str(port), "--no-browser")
         try:
             address = first_address(process)
             assert f":{port}/" not in address
             assert urllib.request.urlopen(address, timeout=20).status == 200
             os.kill(process.pid, signal.SIGINT)
-            rest, _ = process.communicate(timeout=20)
+            process.communicate(timeout=20)
         finally:
             system.end(process)
-    assert "no browser was found here: open the address above" in rest
     assert process.returncode == 0
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(address, timeout=5)
@@ -60,6 +60,26 @@ def test_a_taken_port_and_a_missing_browser_are_no_failures(tmp_path: pathlib.Pa
     assert made == NAMES
     if NAMES:
         assert f"/lab/tree/{NAMES[0]}?token=" in address
+
+
+def test_a_missing_browser_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setattr(lab, "command", lambda port: [sys.executable, "-c", ""])
+    monkeypatch.setattr(lab, "address", lambda *_: "the address")
+    monkeypatch.setattr(webbrowser, "open", lambda url: False)
+    assert lab.serve("", tmp_path, 1, opens=True) == 0
+    printed = capsys.readouterr().out
+    assert "JupyterLab is open at the address" in printed
+    assert "no browser was found here: open the address above" in printed
+
+
+def test_a_jupyterlab_that_does_not_start_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setattr(lab, "command", lambda port: [sys.executable, "-c", ""])
+    assert lab.serve("", tmp_path, 1, opens=True) == 1
+    assert "`python -m labkit doctor` says more" in capsys.readouterr().out
 
 
 def test_a_notebook_that_does_not_exist_is_refused_with_those_there_are(

@@ -82,13 +82,12 @@ def test_processes_that_write_at_once_lose_nothing(home: pathlib.Path) -> None:
 @pytest.mark.socket
 def test_a_kill_in_the_middle_of_writing_loses_nothing_that_was_saved(home: pathlib.Path) -> None:
     for round_number in range(4):
-        process = writer(home, str(round_number), 100_000)
-        assert process.stdout is not None
-        seen = [process.stdout.readline() for _ in range(5)]
-        time.sleep(0.003 * round_number)  # real: the kill has to fall into other moments
-        process.kill()
-        seen += process.stdout.readlines()
-        process.wait(timeout=10)
+        with writer(home, str(round_number), 100_000) as process:
+            assert process.stdout is not None
+            seen = [process.stdout.readline() for _ in range(5)]
+            time.sleep(0.003 * round_number)  # real: the kill has to fall into other moments
+            process.kill()
+            seen += process.stdout.readlines()
         saved = {f"{round_number}/{line.strip()}" for line in seen if line.endswith("\n")}
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -1,0 +1,144 @@
+"""The safeguards of the providers: scripts are checked, and every world plays them alike."""
+
+from .kinds import Safeguard
+
+_SCRIPT = "tests/providers/test_script.py"
+_PLAYER = "tests/providers/test_player.py"
+_WIRE = "tests/providers/test_wire.py"
+_SDK = "tests/providers/test_sdk.py"
+_SERVER = "tests/providers/test_server.py"
+_WORLDS = "tests/providers/test_worlds.py"
+
+SAFEGUARDS = (
+    Safeguard(
+        name="a script file's errors name the line",
+        file="labkit/providers/script.py",
+        old='return ScriptError(f"line {line}: {message}" if line else message)',
+        new="return ScriptError(message)",
+        red=(f"{_SCRIPT}::test_the_line_is_that_of_the_step_and_not_of_the_file",),
+    ),
+    Safeguard(
+        name="a name that stands twice in a script is refused",
+        file="labkit/providers/lines.py",
+        old="if len(value) < len(pairs):",
+        new="if len(value) > len(pairs):",
+        red=(f"{_SCRIPT}::test_a_wrong_step_is_named_with_file_and_line",),
+    ),
+    Safeguard(
+        name="a header of a script cannot break the response apart",
+        file="labkit/providers/script.py",
+        old=r"[\t\x20-\x7e]*",
+        new=r"(?s:.)*",
+        red=(f"{_SCRIPT}::test_a_wrong_step_is_named_with_file_and_line",),
+    ),
+    Safeguard(
+        name="the provider gives the loop a turn at every step",
+        file="labkit/providers/player.py",
+        old="await asyncio.sleep(step.wait / self._speed)",
+        new="await asyncio.sleep(step.wait / self._speed) if step.wait else None",
+        red=(
+            f"{_PLAYER}::test_a_fault_at_a_step_strikes_in_its_place",
+            f"{_PLAYER}::test_an_endless_stream_with_a_client_that_never_waits_is_a_livelock",
+        )[1:],
+    ),
+    Safeguard(
+        name="a client that heard the end is not said to have left",
+        file="labkit/providers/player.py",
+        old="over = step.ends",
+        new="over = False",
+        red=(f"{_PLAYER}::test_a_client_that_hears_the_end_has_not_left",),
+    ),
+    Safeguard(
+        name="[DONE] comes only after a finish reason",
+        file="labkit/providers/wire.py",
+        old="    if finished:\n        yield DONE",
+        new="    yield DONE",
+        red=(f"{_WIRE}::test_done_comes_last_and_only_after_a_finish_reason",),
+    ),
+    Safeguard(
+        name="an in-band error that the client lets pass is an error",
+        file="labkit/providers/adapter.py",
+        old="if failed is not None:",
+        new="if failed:",
+        red=(f"{_SDK}::test_an_error_that_the_client_lets_pass_is_an_error_all_the_same",),
+    ),
+    Safeguard(
+        name="a quota inside a stream is known by its type",
+        file="labkit/providers/adapter.py",
+        old='for name in ("code", "type") if told.get(name)',
+        new='for name in ("code",) if told.get(name)',
+        red=(f"{_SDK}::test_case_25_a_quota_is_known_by_its_type_also_inside_a_stream",),
+    ),
+    Safeguard(
+        name="an error inside a stream is never definite",
+        file="labkit/providers/adapter.py",
+        old="    error.definite = False\n",
+        new="",
+        red=(f"{_SDK}::test_an_error_in_the_stream_is_read_by_code_and_type_alone",),
+    ),
+    Safeguard(
+        name="a connection that never was is told from one that broke",
+        file="labkit/providers/adapter.py",
+        old="isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)",
+        new="isinstance(cause, httpx2.HTTPError)",
+        red=(f"{_SDK}::test_a_failing_network_is_told_by_the_type_of_its_error",),
+    ),
+    Safeguard(
+        name="the in-process transport enforces the read timeout in virtual time",
+        file="labkit/providers/sdk.py",
+        old="async with asyncio.timeout(patience) as scope:",
+        new="async with asyncio.timeout(None) as scope:",
+        red=(
+            f"{_SDK}::test_the_clients_read_timeout_passes_in_virtual_time",
+            f"{_SDK}::test_a_stall_of_five_hours_does_not_succeed",
+        ),
+    ),
+    Safeguard(
+        name="the SDK runs without asking this machine for a process",
+        file="labkit/scenarios/sdk.py",
+        old="    platform.platform()  # the client asks; the first answer needs a process, later ones do not\n",
+        new="",
+        red=(f"{_SDK}::test_the_first_run_of_a_process_is_like_every_other",),
+    ),
+    Safeguard(
+        name="a drop resets the connection",
+        file="labkit/providers/server.py",
+        old='_reset(scope["labkit.transport"])\n                return',
+        new="pass",
+        red=(
+            f"{_SERVER}::test_a_drop_resets_the_connection_inside_the_body",
+            f"{_WORLDS}::test_the_sdk_on_a_real_socket_sees_and_causes_what_the_fake_does",
+        ),
+    ),
+    Safeguard(
+        name="a client that leaves is noticed",
+        file="labkit/providers/server.py",
+        old="        leaving.add_done_callback(lambda _: playing.cancel())\n",
+        new="",
+        red=(
+            f"{_SERVER}::test_a_client_that_goes_before_the_answer_begins_is_noted",
+            f"{_SERVER}::test_a_stall_keeps_the_stream_open_until_the_client_goes_and_that_is_noted",
+        ),
+    ),
+    Safeguard(
+        name="a request that is too long is refused",
+        file="labkit/providers/server.py",
+        old="if len(read) > MOST_BODY:",
+        new="if len(read) < 0:",
+        red=(f"{_SERVER}::test_a_bad_request_gets_a_clear_error_and_plays_no_attempt",),
+    ),
+    Safeguard(
+        name="no provider outlives a parent that is killed",
+        file="labkit/providers/process.py",
+        old="    threading.Thread(target=_watch, daemon=True).start()\n",
+        new="",
+        red=(f"{_SERVER}::test_nothing_outlives_a_parent_that_is_killed",),
+    ),
+    Safeguard(
+        name="the golden captures are what their program makes",
+        file="data/golden/make.py",
+        old='TOOL: Final = "look_up"',
+        new='TOOL: Final = "look_down"',
+        red=("tests/providers/test_data.py::test_the_golden_captures_are_made_anew_to_the_byte",),
+    ),
+)

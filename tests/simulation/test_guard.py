@@ -1,0 +1,134 @@
+"""The outside world is refused by name, and the refusal stands in the trace."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from labkit.simulation import NotDeterministic, Observer, Refused, simulate
+from labkit.simulation.guard import guarded
+
+from .kit import scenario
+
+
+def connect() -> None:
+    with socket.socket() as opened:
+        opened.connect(("127.0.0.1", 9))
+
+
+def listen() -> None:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+
+
+def send() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        opened.sendto(b"", ("127.0.0.1", 9))
+
+
+def another_simulation() -> None:
+    simulate(scenario(quick))
+
+
+ASKS: list[tuple[Callable[[], Any], str, str]] = [
+    (connect, "a network connection", "fake provider"),
+    (send, "a network connection", "fake provider"),
+    (listen, "a server", "fake provider"),
+    (lambda: socket.getaddrinfo("example.invalid", 80), "a name look-up", "fake provider"),
+    (lambda: subprocess.run([sys.executable], check=False), "a subprocess", "fake service"),
+    (lambda: os.system("true"), "a subprocess", "fake service"),
+    (lambda: threading.Thread(target=print).start(), "a thread", "asyncio task"),
+    (lambda: ThreadPoolExecutor().submit(print), "a thread", "asyncio task"),
+    (lambda: time.sleep(0), "time.sleep", "await asyncio.sleep"),
+    (another_simulation, "a simulation", "await the inner client"),
+]
+
+
+async def quick(provider: Any, policy: Any, observe: Observer) -> str:
+    await asyncio.sleep(1)
+    return "done"
+
+
+@pytest.mark.parametrize(("ask", "what", "cure"), ASKS)
+def test_the_outside_world_is_refused_with_a_cure(
+    ask: Callable[[], Any], what: str, cure: str
+) -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        ask()
+
+    run = simulate(scenario(client))
+    assert isinstance(run.error, Refused)
+    assert what in str(run.error)
+    assert cure in str(run.error)
+
+
+def test_a_refusal_that_the_client_swallows_stands_in_the_trace() -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> str:
+        try:
+            connect()
+        except Exception:  # noqa: BLE001
+            return "fell back"
+        return "connected"
+
+    run = simulate(scenario(client))
+    assert run.result == "fell back"
+    assert [event["what"] for event in run.trace if event.kind == "refused"] == [
+        "a network connection"
+    ]
+
+
+def test_what_a_refusal_left_behind_does_not_hold_the_next_run() -> None:
+    for _ in range(3):
+        assert simulate(scenario(quick)).result == "done"
+        test_a_refusal_that_the_client_swallows_stands_in_the_trace()
+
+
+def test_other_threads_may_do_what_they_like_meanwhile() -> None:
+    notes: list[str] = []
+    opened: list[bool] = []
+
+    def body() -> None:
+        time.sleep(0)
+        listen()
+        opened.append(True)
+
+    with guarded(notes.append):
+        with pytest.raises(Refused):
+            listen()
+        # The guard itself forbids a thread here, so one is started by a thread that has none.
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    assert (notes, opened) == (["a server"], [True])
+
+
+def test_this_thread_is_free_again_after_a_run() -> None:
+    simulate(scenario(quick))
+    listen()
+    time.sleep(0)
+
+
+def test_a_wall_clock_that_decides_is_found_when_recording() -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        observe("clock", at=time.time_ns())
+
+    run = simulate(scenario(client))
+    assert run.error is None
+    with pytest.raises(NotDeterministic, match=r"#0 .* client clock at=\d+.* look for a clock"):
+        _ = run.recorded
+
+
+def test_a_wall_clock_that_decides_nothing_is_let_be() -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        started = time.time()
+        observe("sane", after=time.time() >= started)
+
+    assert simulate(scenario(client)).recorded
