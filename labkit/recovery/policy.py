@@ -26,7 +26,6 @@ class RetryPolicy:
     Raises `PolicyError` that names each field which is wrong.
     """
 
-    retry_on: frozenset[str]
     attempts: int = 4
     first_wait: float = 1.0
     factor: float = 2.0
@@ -35,6 +34,7 @@ class RetryPolicy:
     retry_after_cap: float = 120.0
     stall: float = 30.0
     total: float = 300.0
+    retry_on: frozenset[str]
 
     def __post_init__(self) -> None:
         given: object = self.retry_on
@@ -53,7 +53,7 @@ def _unknown(kinds: frozenset[str]) -> list[str]:
 
 
 def _no_numbers(policy: RetryPolicy) -> list[str]:
-    given = {field.name: getattr(policy, field.name) for field in fields(policy)[1:]}
+    given = {field.name: getattr(policy, field.name) for field in fields(policy)[:-1]}
     return [
         f"{name}: {value!r} is not a number, or beyond {MOST:g}"
         for name, value in given.items()

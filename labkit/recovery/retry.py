@@ -123,6 +123,7 @@ async def stream_with_retry(
             tell("complete", attempt=attempt)
             return
         except ProviderError as error:
+            _let_a_cancel_leave(error)
             tell("failure", attempt=attempt, **_facts(error), visible=visible)
             failed = clock()
             decision = decide(
@@ -192,6 +193,13 @@ async def _next(stream: AsyncIterator[Delta], *, patience: float, deadline: floa
                 raise  # the provider's own, not this clock's
     kind = "stall" if limit < deadline else "deadline"
     raise ProviderError(f"nothing new came before the {kind} limit", kind=kind)
+
+
+def _let_a_cancel_leave(error: ProviderError) -> None:
+    """Raise the cancel again where the provider has turned it into an error of its own."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError from error
 
 
 def _facts(error: ProviderError) -> dict[str, Any]:

@@ -2,17 +2,21 @@
 
 A virtual clock cannot wait for a socket, a thread, a process or a real sleep, so code that asks for
 one gets `Refused` with the cure, instead of a run that hangs or differs the next time. Python's
-audit events tell of all of them. An audit hook stays for the life of the process and so is added
-once, when the first simulation starts; threads that run no simulation pass it untouched.
+audit events tell of them; where an older Python has no event for a thread or for `time.sleep`, the
+function itself asks. Both stay for the life of the process and so are put in once, when the first
+simulation starts; threads that run no simulation pass untouched.
 
 Not refused: `time.time()` and the global `random`, which are harmless in a log line. Where they
 decide anything, recording finds that the run differs and raises `NotDeterministic`.
 """
 
+import _thread
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, Final, NoReturn
 
 from .errors import Refused
@@ -35,6 +39,13 @@ _EVENTS: Final = {
     "time.sleep": ("time.sleep", "await asyncio.sleep"),
 }
 
+# Functions that have no audit event before a version of Python, and the event they stand for.
+_SILENT: Final = (
+    ((3, 12), threading, "_start_new_thread", "_thread.start_new_thread"),
+    ((3, 12), _thread, "start_new_thread", "_thread.start_new_thread"),
+    ((3, 13), time, "sleep", "time.sleep"),
+)
+
 Note = Callable[[str], object]
 
 
@@ -43,7 +54,7 @@ class _Here(threading.local):
 
 
 _here: Final = _Here()
-_install: Final = threading.Lock()
+_once: Final = threading.Lock()
 _hooks: Final[list[Any]] = []  # the one hook, once it is there; it cannot be removed
 
 
@@ -65,13 +76,29 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         refuse(*_EVENTS[event])
 
 
-@contextmanager
-def guarded(note: Note) -> Iterator[None]:
-    """Refuse the outside world in this thread for the length of the block; `note` is told what."""
-    with _install:
+def _install() -> None:
+    with _once:
         if not _hooks:
             _hooks.append(_hook)
             sys.addaudithook(_hook)
+            for version, module, name, event in _SILENT:
+                if sys.version_info < version:
+                    setattr(module, name, _asking(getattr(module, name), event))
+
+
+def _asking(function: Callable[..., Any], event: str) -> Callable[..., Any]:
+    @wraps(function)
+    def asks(*args: Any, **options: Any) -> Any:
+        _hook(event, args)
+        return function(*args, **options)
+
+    return asks
+
+
+@contextmanager
+def guarded(note: Note) -> Iterator[None]:
+    """Refuse the outside world in this thread for the length of the block; `note` is told what."""
+    _install()
     _here.note = note
     try:
         yield

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextvars import Context
+from functools import partial
 from typing import Any, Final
 
 from .errors import Refused
@@ -48,7 +49,7 @@ class Outside(_Loop):  # type: ignore[misc]  # see above
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
         """Run `func` on the spot where the run allows it, else refuse."""
-        name = getattr(getattr(func, "func", func), "__name__", "a function")
+        name = _title(func)
         if self._inline_executor is None:
             refuse(f"a thread for {name!r}", "await an async function")
         self._inline_executor(name)
@@ -68,6 +69,14 @@ class Outside(_Loop):  # type: ignore[misc]  # see above
 
     def get_exception_handler(self) -> None:
         """None: the loop keeps the errors that nobody awaited."""
+
+
+def _title(function: Any) -> str:
+    """The function's name; `asyncio.to_thread` wraps it as `partial(context.run, function)`."""
+    while isinstance(function, partial):
+        wrapped = function.args and getattr(function.func, "__name__", "") == "run"
+        function = function.args[0] if wrapped else function.func
+    return str(getattr(function, "__name__", "a function"))
 
 
 def _refused(name: str, what: str) -> Callable[..., Any]:

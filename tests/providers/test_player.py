@@ -1,5 +1,6 @@
 """The player gives the loop its turns, notes what it plays, and lets faults strike at steps."""
 
+import asyncio
 import time
 from contextlib import aclosing
 from typing import Any
@@ -43,6 +44,22 @@ def test_an_endless_stream_with_a_client_that_never_waits_is_a_livelock(step: An
     run = simulate(playing({"forever": [step]}))
     assert isinstance(run.error, Livelock)
     assert time.perf_counter() - start < 2
+
+
+def test_another_task_has_its_turn_between_any_two_steps() -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        async def ticks() -> None:
+            for _ in range(3):
+                observe("tick")
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(ticks())
+        await reads(provider, policy, observe)
+        await task
+
+    run = simulate(playing({"say": "a"}, {"say": "b"}, {"say": "c"}, client=client))
+    kinds = [event.kind for event in run.trace if event.kind in ("say", "tick")]
+    assert kinds == ["tick", "say"] * 3
 
 
 def test_an_endless_stream_that_takes_its_time_is_a_livelock_too() -> None:

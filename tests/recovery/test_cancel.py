@@ -1,12 +1,17 @@
 """A cancel at every point, in both phases: it leaves, nothing is left over, the provider knows."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
 
 import pytest
 
+from labkit.recovery.deltas import Delta
+from labkit.recovery.errors import ProviderError
+from labkit.recovery.policy import RetryPolicy
+from labkit.recovery.retry import stream_with_retry
 from labkit.scenarios import clients
 from labkit.scenarios.catalogue import catalogue
-from labkit.simulation import Fault, Run, Scenario, points, simulate
+from labkit.simulation import Fault, Observer, Run, Scenario, points, simulate
 
 from .playing import requests_without_an_end
 
@@ -71,3 +76,26 @@ def test_a_cancel_during_the_wait_ends_it_at_once_and_asks_no_more(phase: str) -
         run = simulate(scenario, faults=[Fault("cancel", number, phase=phase)])
         assert [event["attempt"] for event in run.trace if event.kind == "request"] == [1]
         assert run.time == (0.3 if phase == "waiting" else 2.3)
+
+
+async def turns_a_cancel_into_an_error(attempt: int) -> AsyncGenerator[Delta, None]:
+    try:
+        yield Delta("role")
+        await asyncio.sleep(10)
+    except asyncio.CancelledError:
+        raise ProviderError("connection lost", kind="disconnect") from None
+
+
+def test_a_cancel_leaves_even_where_the_provider_makes_an_error_of_it() -> None:
+    async def client(provider: object, policy: RetryPolicy, observe: Observer) -> None:
+        pieces = stream_with_retry(
+            turns_a_cancel_into_an_error, policy=policy, random=observe.random, observe=observe
+        )
+        async for _ in pieces:
+            pass
+
+    scenario = catalogue()["retry.guarded"].but(client=client)
+    run = simulate(scenario, faults=[Fault("cancel", points(scenario)[0].number)])
+    assert run.struck
+    assert run.trace[-1]["outcome"] == "cancelled"
+    assert [event.kind for event in run.trace if event.kind == "attempt"] == ["attempt"]

@@ -491,4 +491,15 @@ _TURN: Final = (
     ),
 )
 
-SAFEGUARDS: Final = (*_ERRORS, *_RETRY_AFTER, *_POLICY, *_DECISION, *_STREAM, *_TURN)
+_CANCEL: Final = (
+    _room(
+        "a cancel leaves even where the provider makes an error of it",
+        RETRY,
+        "if task is not None and task.cancelling():",
+        "if False:",
+        "recovery/test_cancel.py"
+        "::test_a_cancel_leaves_even_where_the_provider_makes_an_error_of_it",
+    ),
+)
+
+SAFEGUARDS: Final = (*_CANCEL, *_ERRORS, *_RETRY_AFTER, *_POLICY, *_DECISION, *_STREAM, *_TURN)

@@ -4,6 +4,8 @@ Waits that must not be mistaken for one another differ by far, so that the logs 
 real loop under load.
 """
 
+# ruff: noqa: RUF006 - tasks that nobody holds are part of the programs
+
 import asyncio
 import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable

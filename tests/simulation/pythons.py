@@ -5,14 +5,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MINORS = ("3.11", "3.12", "3.13")
 
 
-@lru_cache(maxsize=None)
+@cache
 def python(minor: str) -> str | None:
     """An interpreter of that minor version that starts, or None."""
     return next((found for found in _candidates(minor) if _is(found, minor)), None)

@@ -87,7 +87,7 @@ def over_four_lines() -> int:
 
 
 def twice_the_same_line() -> None:
-    for _ in range(3): len("x")  # fmt: skip # noqa: E701 # loop
+    for _ in range(3): len("x")  # fmt: skip # noqa: E701
     len("y")  # after
 
 
@@ -110,7 +110,7 @@ def test_the_same_line_of_two_calls_is_two_places() -> None:
 
 def test_lambdas_and_comprehensions_are_part_of_their_line() -> None:
     def work() -> None:
-        sorted([number for number in (2, 1)], key=lambda number: number)
+        sorted([-number for number in (2, 1)], key=lambda number: number)
 
     assert [name for name, _ in lines_of(work)] == ["work"]
 

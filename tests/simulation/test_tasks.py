@@ -1,5 +1,7 @@
 """Names of tasks: unique in a run, and the same on every Python."""
 
+# ruff: noqa: RUF006 - tasks that nobody holds are what is tested
+
 import asyncio
 from typing import Any
 

@@ -1,0 +1,107 @@
+"""Secrets are masked wherever a run is looked at."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pytest
+
+from labkit.simulation import Observer, simulate
+from labkit.simulation.freeze import freeze, plain
+from labkit.simulation.mask import MASK, hide, scrub, secret
+
+from .kit import scenario
+
+LEAK = "leak-4711"
+NAMES = ("api_key", "apiKey", "API_KEY", "token", "access_token", "client_secret", "Authorization")
+NAMES += ("password", "x-api-key", "cookie", "key")
+
+
+class Header(NamedTuple):
+    api_key: str
+
+
+@dataclass(frozen=True)
+class Config:
+    access_token: str
+    retries: int = 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_says_secret_is_masked(name: str) -> None:
+    assert secret(name)
+    assert freeze(name, LEAK) == plain(name, LEAK) == MASK
+    assert freeze(name, None) is None
+
+
+@pytest.mark.parametrize("name", ["tokens", "keyboard", "monkey", "keys_seen", "secretary", "text"])
+def test_a_name_that_only_sounds_like_one_is_not(name: str) -> None:
+    assert not secret(name)
+    assert freeze(name, LEAK) == LEAK
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"headers": {"Authorization": LEAK}},
+        [{"api_key": LEAK}],
+        Config(LEAK),
+        Header(LEAK),
+        (("x-api-key", LEAK),),
+        ["x", ("token", LEAK)],
+        ValueError(f"bad api_key='{LEAK}'"),
+        ValueError("refused: Bearer abcdef0123456789"),
+        "Authorization: Bearer abcdef0123456789",
+        "used sk-live-0123456789abcdef",
+        "a" * 195 + " sk-live-0123456789abcdef",
+    ],
+    ids=str,
+)
+def test_secrets_are_masked_at_any_depth(value: Any) -> None:
+    for shown in (repr(freeze("x", value)), repr(plain("x", value))):
+        assert LEAK not in shown
+        assert "0123456789" not in shown
+        assert "sk-live" not in shown
+
+
+def test_prose_that_speaks_of_a_key_is_left_as_it_is() -> None:
+    prose = "Your key: ask the token office; basic knowledge will do."
+    assert hide(prose) == prose
+    assert scrub("password: hunter2") == f"password: {MASK}"
+
+
+class Refusal(Exception):
+    pass
+
+
+async def leaks(provider: Any, policy: Any, observe: Observer) -> str:
+    api_key = LEAK
+    headers = {"authorization": LEAK}
+    observe("request", api_key=api_key, headers=headers, pairs=(("token", LEAK),))
+    observe.effect("charge", secret=LEAK)
+    await asyncio.sleep(1)
+    inner(headers)
+    raise Refusal(f"invalid api_key={LEAK}")
+
+
+def inner(headers: dict[str, str]) -> int:
+    token = LEAK
+    token += "x"
+    return len(headers)
+
+
+def test_no_view_of_a_run_shows_a_secret() -> None:
+    run = simulate(scenario(leaks))
+    views = [run.at(index) for index in range(len(run.recorded))]
+    shown = [run, run.trace, run.events, run.effects, run.places, run.recorded, run.ledger]
+    for view in views:
+        shown += [view, dict(view.locals), dict(view.caller), dict(view.changed), view.events]
+    assert MASK in repr(shown)
+    assert LEAK not in repr(shown)
+
+
+def test_a_result_that_is_shown_is_masked() -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> dict[str, str]:
+        return {"api_key": LEAK}
+
+    assert LEAK not in repr(simulate(scenario(client)))
