@@ -3,10 +3,6 @@ PYTHON ?= python3
 LABKIT = $(PYTHON) -m labkit
 ARGS ?=
 
-# Runs tests/NAME inside the environment, or says that it is not written yet.
-if_there = if [ -f tests/$(1)/__main__.py ]; then $(LABKIT) python -m tests.$(1) $(ARGS); \
-	else echo "$(1): tests/$(1) has no __main__.py yet, so nothing was run"; fi
-
 .DEFAULT_GOAL := help
 .PHONY: help lab test test-slow notebooks lint safeguards bench doctor
 
@@ -27,13 +23,14 @@ notebooks: ## run the tracked notebooks again in place
 
 lint: ## ruff over package, tests and notebooks, and the strict type check
 	@$(LABKIT) python -m ruff check .
+	@$(LABKIT) python -m ruff format --check labkit tests
 	@$(LABKIT) python -m mypy
 
 safeguards: ## break each safeguard in a scratch copy and see its test go red
-	@$(call if_there,safeguards)
+	@$(LABKIT) python -m tests.safeguards $(ARGS)
 
 bench: ## measure, beside the peers in the same run
-	@$(call if_there,bench)
+	@$(LABKIT) python -m tests.bench $(ARGS)
 
 doctor: ## say what is missing here, each with its cure
 	@$(LABKIT) doctor

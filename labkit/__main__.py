@@ -4,7 +4,6 @@ This file and `labkit/__init__.py` keep to old syntax, so that an old Python can
 and say in one line what is wrong. Without arguments the commands are listed.
 """
 
-import importlib
 import sys
 
 COMMANDS = {
@@ -15,35 +14,28 @@ COMMANDS = {
     "provider": "serve a script as an OpenAI-compatible endpoint: provider SCRIPT --port N",
     "python": "run Python inside the environment: python FILE, python -m MODULE",
 }
-
-
-def listing():
-    # type: () -> str
-    """The commands, one a line."""
-    width = max(len(name) for name in COMMANDS)
-    lines = ["  %s  %s" % (name.ljust(width), what) for name, what in COMMANDS.items()]  # noqa: UP031
-    return "\n".join(["python -m labkit COMMAND", "", *lines])
+LISTING = "\n".join("  %-9s  %s" % pair for pair in COMMANDS.items())  # noqa: UP031
 
 
 def main(arguments):
     # type: (list[str]) -> int
-    """Run one command; the exit code is the command's own, 2 for one that does not exist."""
+    """Run one command; the exit code is the command's own, 2 for one that cannot start."""
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):
         found = ".".join(str(part) for part in sys.version_info[:3])
         sys.stderr.write(
             "labkit needs Python 3.11, 3.12 or 3.13, and this is %s: install one and name it, "  # noqa: UP031
             "as in `make lab PYTHON=python3.12` or `python3.12 -m labkit lab`\n" % found
         )
-        return 1
+        return 2
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(listing())
+        print("python -m labkit COMMAND\n\n" + LISTING)
         return 0
     if arguments[0] not in COMMANDS:
-        sys.stderr.write("there is no command %r; there are:\n%s\n" % (arguments[0], listing()))  # noqa: UP031
+        sys.stderr.write("there is no command %r; there are:\n%s\n" % (arguments[0], LISTING))  # noqa: UP031
         return 2
-    module = importlib.import_module("labkit.commands." + arguments[0])
-    code = module.main(arguments[1:])
-    return int(code)
+    from labkit.commands.environment import run
+
+    return run(arguments[0], arguments[1:])
 
 
 if __name__ == "__main__":

@@ -1,42 +1,25 @@
 """`python -m labkit doctor`: what is here and what is missing, each with its cure.
 
-Exit code 1 when something is missing without which the lab does not work.
+Exit code 1 when something is missing without which the lab does not work. It runs inside the
+environment: what that itself lacks has been said before.
 """
 
-from __future__ import annotations
-
-import dataclasses
-import json
-import os
+import contextlib
+import importlib.metadata
 import pathlib
 import platform
 import subprocess
 import sys
 import tempfile
+import webbrowser
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from labkit.commands import copies, environment, sandbox, system
+from labkit.commands import copies, system
 from labkit.teaching.home import answers_home
 
-# Both run in the environment's Python, which need not be the one that asks.
-KERNEL = """
-from jupyter_client.manager import start_new_kernel
-manager, client = start_new_kernel(startup_timeout=40)
-seen = []
-client.execute_interactive(
-    "import ipywidgets; ipywidgets.IntSlider()", timeout=40,
-    output_hook=lambda message: seen.extend(message["content"].get("data", ())),
-)
-client.stop_channels()
-manager.shutdown_kernel(now=True)
-print("widget-view" in " ".join(seen))
-"""
-VERSIONS = """
-import importlib.metadata, json
-all = {found.name: found.version for found in importlib.metadata.distributions()}
-print(json.dumps(all))
-"""
-AGAIN = "run `make lab`, or `python -m labkit lab`, again"
+AGAIN = "delete .venv and run `make lab`, or `python -m labkit lab`, again"
 READER = "the cells that use it say so; `pip install openai` brings it"
 ADDRESS = "open the address that `lab` prints in a browser of yours"
 BROWSER = "only browser tests need it: install Chromium, or name it in LABKIT_CHROMIUM"
@@ -44,106 +27,73 @@ ANSWERS = "make it writable, or name another folder in LABKIT_HOME; until then a
 COPIES = "make it writable, or put this folder where you may write"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the report; `cure` is empty where all is well."""
+    """One line of the report: what was found, or None and the cure."""
 
     name: str
-    found: str
-    cure: str = ""
+    found: str | None
+    cure: str
     essential: bool = True
 
     def line(self) -> str:
         """The line as text; state is a word, not a colour."""
-        state = "ok" if not self.cure else "PROBLEM" if self.essential else "note"
-        cure = f": {self.cure}" if self.cure else ""
-        return f"{state:<8}{self.name:<13}{self.found}{cure}"
+        state = "ok" if self.found else "PROBLEM" if self.essential else "note"
+        return f"{state:<8}{self.name:<13}{self.found or 'missing: ' + self.cure}"
 
 
 def main(arguments: list[str]) -> int:
     """Print the checks as they are made; 1 when something essential is missing."""
-    if arguments:
-        print("labkit: doctor takes no arguments", file=sys.stderr)
-        return 2
     failed = False
     for check in checks():
         print(check.line(), flush=True)
-        failed = failed or bool(check.cure and check.essential)
+        failed |= check.essential and not check.found
     return int(failed)
 
 
 def checks() -> Iterator[Check]:
     """All checks, from what the others stand on to what is only convenient."""
-    yield Check("Python", f"{platform.python_version()} ({environment.python()})")
-    yield made()
-    found = versions()
+    yield Check("Python", f"{platform.python_version()} in {sys.prefix}", AGAIN)
+    versions = {found.name: found.version for found in importlib.metadata.distributions()}
     for name in ("jupyterlab", "ipywidgets", "matplotlib", "pandas"):
-        yield present(name, found.get(name), AGAIN)
-    yield from kernel()
-    yield present("openai", found.get("openai"), READER, essential=False)
-    yield present("browser", system.browser_name(), ADDRESS, essential=False)
-    yield present("Chromium", system.find_chromium(), BROWSER, essential=False)
-    yield writable("answers", answers_home(), ANSWERS, essential=False)
-    yield writable("copies", copies.work_folder(), COPIES)
+        yield Check(name, versions.get(name), AGAIN)
+    seen = from_a_kernel("import ipywidgets; ipywidgets.IntSlider()")
+    yield Check("kernel", "starts and answers" if seen else None, AGAIN)
+    yield Check("widgets", "shown" if "widget-view" in seen else None, AGAIN)
+    yield Check("openai", versions.get("openai"), READER, essential=False)
+    yield Check("browser", browser(), ADDRESS, essential=False)
+    yield Check("Chromium", system.find_chromium(), BROWSER, essential=False)
+    yield Check("answers", writable(answers_home()), ANSWERS, essential=False)
+    yield Check("copies", writable(copies.work_folder()), COPIES)
 
 
-def present(name: str, found: str | None, cure: str, *, essential: bool = True) -> Check:
-    """Something that is there, under the text `found`, or is not."""
-    return Check(name, found) if found else Check(name, "none found", cure, essential)
+def from_a_kernel(source: str) -> str:
+    """What a new kernel answers to a cell; "" where it does not start."""
+    seen: list[dict[str, Any]] = []
+    with contextlib.suppress(Exception):  # whatever it is, the cure is the same
+        from jupyter_client.manager import run_kernel
+
+        with run_kernel(startup_timeout=40, stderr=subprocess.DEVNULL) as client:
+            # The hint names the parent of the blocking client that comes.
+            client.execute_interactive(  # type: ignore[attr-defined]
+                source, timeout=40, output_hook=seen.append
+            )
+    return "".join(str(message["content"]) for message in seen)
 
 
-def made() -> Check:
-    """The environment, which must be as new as the lock."""
-    if environment.uses_current():
-        return Check("environment", "the current one, as LABKIT_ENVIRONMENT says")
-    if environment.is_ready():
-        return Check("environment", f"{environment.VENV.name}, made from the lock")
-    state = "older than the lock" if environment.VENV.exists() else "not made yet"
-    return Check("environment", state, AGAIN)
+def browser() -> str | None:
+    """The kind of browser that can be opened here; None where there is none, or no screen."""
+    try:
+        return type(webbrowser.get()).__name__
+    except webbrowser.Error:
+        return None
 
 
-def kernel() -> Iterator[Check]:
-    """A kernel that starts, and a widget shown by it."""
-    with tempfile.TemporaryDirectory(prefix="labkit-", ignore_cleanup_errors=True) as folder:
-        code, output = _python(KERNEL, sandbox.variables(folder))
-    if code != 0:
-        last = output.strip().splitlines()[-1:] or ["no word from it"]
-        yield Check("kernel", f"did not start ({last[0]})", f"delete .venv and {AGAIN}")
-        return
-    yield Check("kernel", "starts and answers")
-    yield present("widgets", "shown" if output.strip().endswith("True") else None, AGAIN)
-
-
-def versions() -> dict[str, str]:
-    """The installed packages and their versions; empty where they cannot be listed."""
-    code, output = _python(VERSIONS, dict(os.environ))
-    found: dict[str, str] = json.loads(output) if code == 0 else {}
-    return found
-
-
-def writable(name: str, folder: pathlib.Path, cure: str, *, essential: bool = True) -> Check:
-    """Whether a file can be written into the folder, which is made for that."""
+def writable(folder: pathlib.Path) -> str | None:
+    """The folder, which is made if need be; None where no file can be written into it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            return Check(name, str(folder))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        return Check(name, f"{folder} cannot be written ({reason})", cure, essential)
-
-
-def _python(source: str, variables: dict[str, str]) -> tuple[int, str]:
-    line = [str(environment.python()), "-c", source]
-    try:
-        done = subprocess.run(
-            line,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=100,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return 1, str(error)
-    return done.returncode, done.stdout
+            return str(folder)
+    except OSError:
+        return None

@@ -1,56 +1,32 @@
 """A place of its own for what a test or a rerun starts: no file of the learner is read or written.
 
->>> variables("somewhere")["LABKIT_HOME"].endswith("answers")
-True
+variables("a/folder")["LABKIT_HOME"]    # 'a/folder/labkit_home'
 """
-
-from __future__ import annotations
 
 import os
 import pathlib
 import sys
 
-FOLDERS = {
-    "HOME": "home",
-    "USERPROFILE": "home",
-    "XDG_CONFIG_HOME": "home/config",
-    "XDG_DATA_HOME": "home/data",
-    "XDG_CACHE_HOME": "home/cache",
-    "IPYTHONDIR": "ipython",
-    "JUPYTER_CONFIG_DIR": "jupyter/config",
-    "JUPYTER_DATA_DIR": "jupyter/data",
-    "JUPYTER_RUNTIME_DIR": "jupyter/runtime",
-    "JUPYTERLAB_SETTINGS_DIR": "jupyter/settings",
-    "JUPYTERLAB_WORKSPACES_DIR": "jupyter/workspaces",
-    "LABKIT_HOME": "answers",
-    "LABKIT_WORK": "work",
-}
+FOLDERS = (
+    "HOME USERPROFILE XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME IPYTHONDIR JUPYTER_CONFIG_DIR "
+    "JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR "
+    "LABKIT_HOME LABKIT_WORK"
+).split()
 QUIET_KERNEL = '{"IPKernelApp": {"log_level": 40}}'  # no note on transport among the outputs
-SETTINGS = pathlib.Path(__file__).with_name("jupyter")  # the news popup off, in JupyterLab's form
+LAB = {  # what every JupyterLab of ours is started with: our settings, kernels of this Python
+    "JUPYTER_CONFIG_PATH": str(pathlib.Path(__file__).with_name("jupyter")),
+    "JUPYTER_PREFER_ENV_PATH": "1",
+    "JUPYTER_PLATFORM_DIRS": "1",
+}
 
 
 def variables(folder: str | pathlib.Path) -> dict[str, str]:
     """This process's variables, with every folder of JupyterLab, IPython and labkit in `folder`."""
-    root = pathlib.Path(folder)
-    places = {name: root / place for name, place in FOLDERS.items()}
-    for place in places.values():
-        place.mkdir(parents=True, exist_ok=True)
-    profile = places["IPYTHONDIR"] / "profile_default"
-    profile.mkdir(exist_ok=True)
+    places = {name: str(pathlib.Path(folder, name.lower())) for name in FOLDERS}
+    profile = pathlib.Path(places["IPYTHONDIR"], "profile_default")
+    for place in (*places.values(), str(profile)):
+        pathlib.Path(place).mkdir(parents=True, exist_ok=True)
     (profile / "ipython_kernel_config.json").write_text(QUIET_KERNEL)
-    return {
-        **os.environ,
-        **{name: str(place) for name, place in places.items()},
-        **lab_variables(),
-        # A font list takes seconds to make: kept with the environment, as it belongs to it.
-        "MPLCONFIGDIR": str(pathlib.Path(sys.prefix) / "var" / "matplotlib"),
-    }
-
-
-def lab_variables() -> dict[str, str]:
-    """What every JupyterLab of ours is started with: our settings, and kernels of this Python."""
-    return {
-        "JUPYTER_CONFIG_PATH": str(SETTINGS),
-        "JUPYTER_PREFER_ENV_PATH": "1",
-        "JUPYTER_PLATFORM_DIRS": "1",
-    }
+    # A font list takes seconds to make: kept with the environment, as it belongs to it.
+    fonts = {"MPLCONFIGDIR": str(pathlib.Path(sys.prefix) / "var" / "matplotlib")}
+    return {**os.environ, **LAB, **fonts, **places}

@@ -5,15 +5,14 @@ nothing. The exit code is that of the worst part; one line a part closes the out
 arguments go to every part, and paths among them replace the parts: `test tests/recovery -x`.
 """
 
-from __future__ import annotations
-
-import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 
-from labkit.commands import environment, sandbox
+from labkit.commands import copies, sandbox
+from labkit.commands.environment import ROOT
 
 SPREAD = ["-n", "2", "--dist", "loadfile"]
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "60"]
@@ -23,60 +22,37 @@ NO_TESTS = 5
 
 def parts(arguments: list[str]) -> dict[str, list[str]]:
     """The parts to run, by name, each with its arguments for pytest."""
-    tests = str(environment.ROOT / "tests")
+    tests = str(ROOT / "tests")
     if "--slow" in arguments:
         rest = [word for word in arguments if word != "--slow"]
         return {"slow": [*PLAIN, "-m", "slow", "--timeout", "900", tests, *rest]}
-    if any(os.path.exists(word.split("::")[0]) for word in arguments):  # noqa: PTH110
+    if any(pathlib.Path(word.split("::")[0]).exists() for word in arguments):
         return {"chosen": arguments}
-    notebooks = [str(path) for path in sorted(environment.ROOT.glob("notebooks/*.ipynb"))]
     quick = "not slow and not bench and not browser"
-    found = {"units": [*PLAIN, "-m", quick, *SPREAD, tests, *arguments]}
-    if notebooks:
-        found["notebooks"] = [*NBVAL, *SPREAD, *notebooks, *arguments]
-    return {**found, "browser": [*PLAIN, "-m", "browser", f"{tests}/browser", *arguments]}
+    return {
+        "units": [*PLAIN, "-m", quick, *SPREAD, tests, *arguments],
+        "notebooks": [*NBVAL, *SPREAD, *map(str, copies.tracked()), *arguments],
+        "browser": [*PLAIN, "-m", "browser", f"{tests}/browser", *arguments],
+    }
 
 
 def main(arguments: list[str]) -> int:
     """Run the parts one after the other; the exit code of the worst."""
-    code = environment.enter("test", arguments)
-    if code is not None:
-        return code
     codes, lines = [], []
     for name, words in parts(arguments).items():
         print(f"labkit test: {name}", flush=True)
         started = time.monotonic()
-        code, last = run(words)
-        codes.append(code)
-        verdict = "passed" if code == 0 else f"FAILED with exit code {code}"
-        lines.append(f"{name:<10} {verdict} in {time.monotonic() - started:.0f} s: {last}")
+        codes.append(run(words))
+        verdict = f"FAILED with exit code {codes[-1]}" if codes[-1] else "passed"
+        lines.append(f"{name:<10} {verdict} in {time.monotonic() - started:.0f} s")
     print("", *lines, sep="\n", flush=True)
     return max(codes)
 
 
-def run(words: list[str]) -> tuple[int, str]:
-    """One pytest in a sandbox, shown as it runs: its exit code and its closing line.
-
-    A part without any test counts as passed, and its closing line says so.
-    """
+def run(words: list[str]) -> int:
+    """The exit code of one pytest in a sandbox; a part without any test counts as passed."""
     line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *words]
-    last = ""
-    with (
-        tempfile.TemporaryDirectory(prefix="labkit-test-", ignore_cleanup_errors=True) as folder,
-        subprocess.Popen(
-            line,
-            cwd=environment.ROOT,
-            env=sandbox.variables(folder),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-        ) as process,
-    ):
-        for text in process.stdout or ():
-            print(text, end="", flush=True)
-            last = text.strip() or last
-    code = 0 if process.returncode == NO_TESTS else process.returncode
-    return code, last.strip("= ")
+    with tempfile.TemporaryDirectory(prefix="labkit-", ignore_cleanup_errors=True) as folder:
+        variables = sandbox.variables(folder)
+        done = subprocess.run(line, cwd=ROOT, env=variables, stdin=subprocess.DEVNULL)
+    return 0 if done.returncode == NO_TESTS else done.returncode

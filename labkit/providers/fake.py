@@ -2,16 +2,95 @@
 
     provider = FakeProvider(script, observe)
     async for delta in provider.stream(): ...
+
+Its `Player` plays the steps in time, here and in every other world. It gives the loop a turn at
+every step, so that a client which never waits is still seen; it notes each step, numbered through
+the run; and faults that strike at a step strike there.
 """
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final
 
 from labkit.recovery.deltas import Delta
+from labkit.recovery.retry_after import parse_retry_after
 from labkit.simulation import Observer
 
-from .player import Player
-from .steps import Script
+from .script import Script, Step
+
+_INSTEAD: Final = {"disconnect": "drop", "stall": "stall"}
+
+
+@dataclass
+class Player:
+    """One provider's play: counts requests from 1 and steps from 0.
+
+    At `speed` 50 a wait of 1 second takes 20 ms.
+    """
+
+    script: Script
+    observe: Observer
+    speed: float = 1.0
+    requests: int = 0
+    steps: int = 0
+
+    async def request(self) -> AsyncGenerator[Step, None]:
+        """The steps of the next request, each after its wait; a stall comes and then nothing.
+
+        Leaving before the end, by a cancel or by closing, is noted as "left".
+        """
+        number = self.requests = self.requests + 1
+        self.observe("request", attempt=number)
+        over = False
+        try:
+            for step in _unrolled(self.script.attempt(number)):
+                await asyncio.sleep(step.wait / self.speed)
+                if step.do == "wait":
+                    continue
+                played = self._noted(step)
+                over = played.ends
+                yield played
+                if played.do == "stall":
+                    await asyncio.Event().wait()
+                if over:
+                    return
+            self.observe("closed")
+        except (asyncio.CancelledError, GeneratorExit) as gone:
+            how = "cancelled" if isinstance(gone, asyncio.CancelledError) else "closed"
+            if not over:
+                self.observe("left", attempt=number, how=how)
+            raise
+
+    def _noted(self, step: Step) -> Step:
+        """The step, or what a fault puts in its place, after it is in the trace."""
+        number, self.steps = self.steps, self.steps + 1
+        for fault in self.observe.faults:
+            if fault.kind in _INSTEAD and fault.point == number:
+                self.observe.strike(fault)
+                step = Step(_INSTEAD[fault.kind])
+        told = {"step": number, **self._details(step)}
+        self.observe(step.do, **{name: v for name, v in told.items() if v not in ("", None)})
+        return step
+
+    def _details(self, step: Step) -> dict[str, Any]:
+        said = step.delta
+        if said is not None:
+            called = {"call": said.call_id, "name": said.name}
+            return {"text": said.text, **called, "reason": said.reason}
+        asked = parse_retry_after(dict(step.headers), now=self.observe.now())
+        failed = {"status": step.status, "code": step.code, "message": step.message}
+        return {**failed, "retry_after": asked}
+
+
+def _unrolled(steps: tuple[Step, ...]) -> Iterator[Step]:
+    for step in steps:
+        if step.do == "forever":
+            yield Step("wait", step.wait)
+            while True:
+                yield from step.steps
+        yield step
 
 
 class FakeProvider:

@@ -15,19 +15,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
 from labkit.recovery.errors import RecoveryError
 
-from .steps import Script
+from .script import Script
 
 
 class ServerError(RecoveryError):
-    """The provider's process did not start: do what the message says."""
+    """The provider could not start: do what the message says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Served:
     def events(self) -> list[dict[str, Any]]:
         """What it has noted so far: time in the script's seconds, kind, details."""
         with build_opener(ProxyHandler({})).open(f"{self.address}/events", timeout=5) as answered:
-            return cast(list[dict[str, Any]], json.load(answered))
+            told: list[dict[str, Any]] = json.load(answered)
+            return told
 
 
 @contextmanager
@@ -49,39 +50,22 @@ def serve(script: Script, *, port: int = 0, speed: float = 1.0) -> Iterator[Serv
 
     Port 0 lets the system choose. Raises `ServerError` when it could not start.
     """
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", "from labkit.providers.process import child; child()"],
+        bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,  # an interrupt of the kernel's group is not meant for it
         cwd=Path(__file__).parents[2],  # where `labkit` can be imported from
-    )
-    try:
-        yield Served(_ask(process, script, port, speed), process.pid)
-    finally:
-        _end(process)
-
-
-def _ask(process: subprocess.Popen[bytes], script: Script, port: int, speed: float) -> str:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    pickle.dump((script, port, speed), process.stdin)
-    process.stdin.flush()
-    told = process.stdout.readline().decode().strip()
-    if not told.startswith("http"):
-        raise ServerError(told or "the provider's process ended before it served anything")
-    return told
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    ) as process:  # the end of the block closes the pipe that it watches
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError):  # it has died: what it said says why
+            process.stdin.write(pickle.dumps((script, port, speed)))
+        told = process.stdout.readline().decode().strip()
+        if not told.startswith("http"):
+            raise ServerError(told or "the provider's process ended before it served anything")
+        yield Served(told, process.pid)
 
 
 def child() -> None:
@@ -89,13 +73,13 @@ def child() -> None:
     from . import server  # its libraries are of no use to the parent
 
     script, port, speed = pickle.load(sys.stdin.buffer)
-    try:
-        listening = server.listen(port)
-    except OSError as error:
-        print(server.taken(port, error), flush=True)
-        return
     threading.Thread(target=_watch, daemon=True).start()
-    print(server.address_of(listening), flush=True)
+    try:
+        listening, address = server.listen(port)
+    except ServerError as error:
+        print(error, flush=True)
+        return
+    print(address, flush=True)
     server.run(script, listening, speed=speed)
 
 

@@ -4,39 +4,41 @@
     provider = SDKProvider(scripted(script, observe, max_retries=0))   # looks like the fake
     provider = SDKProvider(connected("http://127.0.0.1:8000"))
 
-Rules: the transport plays the script, takes no time to connect, and enforces the client's read
-timeout in virtual time (a real transport does it on the socket). A scenario sets `sdk=True`. The
-client compares a Retry-After that is a date with the machine's clock, which virtual time does not
-move: use seconds in scripts. What its types hide of a script is listed in `HIDDEN`.
-Needs the extra `sdk`, as `adapter` does; no other module imports it.
+Time: a script takes none to connect, and the client's read timeout passes in virtual time (a real
+transport watches it on the socket). The client compares a Retry-After that is a date with the
+machine's clock, which virtual time does not move: use seconds in scripts.
+Errors: read by type, status, code and place, never by message; an error object is never passed
+over, and no finish reason is invented; what makes no sense is of kind "protocol".
+Needs the extra `sdk`; no other module imports it. A scenario sets `sdk=True`.
 """
 
 import asyncio
 import platform
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx2
 import openai
+from openai.types.chat import ChatCompletionChunk
 
+from labkit.recovery.deltas import Delta
+from labkit.recovery.errors import ProviderError, classify
 from labkit.simulation import Observer
 
-from .adapter import SDKProvider
-from .player import Player
-from .steps import Script
+from .fake import Player
+from .script import Script
 from .wire import Dropped, Head, answer
 
-__all__ = ["HIDDEN", "SDKProvider", "ScriptTransport", "connected", "scripted"]
+_ASKED: Final[Any] = ({"role": "user", "content": "Where is my refund?"},)
 
+# What the client's types hide of a script, and where it is.
 HIDDEN: Final[Mapping[str, str]] = {
     "think": "no field of the type: only in model_extra['reasoning_content']",
     "plain error": "the text that stands in place of an error object: only in body",
     "empty error": "passes for a chunk that says nothing: only in model_extra['error']",
     "drop": "said as 'Connection error.' whatever happened: only in __cause__",
 }
-
-Body = AsyncGenerator[Head | bytes, None]
-
 
 # The client's first request names this system. Python asks a process for it, which a simulation
 # refuses, and keeps the answer: so it is asked for here.
@@ -48,62 +50,148 @@ def scripted(script: Script, observe: Observer, **options: Any) -> openai.AsyncO
 
     `options` are the client's own, such as `max_retries` and `timeout`.
     """
-    http = openai.DefaultAsyncHttpxClient(transport=ScriptTransport(script, observe))
-    given: dict[str, Any] = {"api_key": "none", **options}
-    return openai.AsyncOpenAI(base_url="http://labkit.invalid/v1", http_client=http, **given)
+    player = Player(script, observe)
+
+    async def network(request: httpx2.Request) -> httpx2.Response:
+        body = _Body(answer(player.request()), request)
+        head = await body.next()  # as soon as the first step is due
+        assert isinstance(head, Head)
+        return httpx2.Response(head.status, headers=dict(head.headers), stream=body)
+
+    http = openai.DefaultAsyncHttpxClient(transport=httpx2.MockTransport(network))
+    return _client("http://labkit.invalid", http, options)
 
 
 def connected(address: str, **options: Any) -> openai.AsyncOpenAI:
     """An unmodified client of a provider on a socket, by default without retries of its own."""
     http = openai.DefaultAsyncHttpxClient(trust_env=False)  # no proxy stands before this machine
-    given: dict[str, Any] = {"api_key": "none", "max_retries": 0, **options}
-    return openai.AsyncOpenAI(base_url=f"{address}/v1", http_client=http, **given)
+    return _client(address, http, {"max_retries": 0, **options})
 
 
-class ScriptTransport(httpx2.AsyncBaseTransport):
-    """Stands where the client's network would be."""
+def _client(address: str, http: httpx2.AsyncClient, options: dict[str, Any]) -> openai.AsyncOpenAI:
+    given = {"api_key": "none", "base_url": f"{address}/v1", "http_client": http, **options}
+    return openai.AsyncOpenAI(**given)
 
-    def __init__(self, script: Script, observe: Observer) -> None:
-        self._player = Player(script, observe)
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The next attempt's answer, as soon as its first step is due."""
-        patience = request.extensions.get("timeout", {}).get("read")
-        body = answer(self._player.request())
+@dataclass
+class _Body(httpx2.AsyncByteStream):
+    """An answer's pieces, each within the read timeout that its request names."""
+
+    pieces: AsyncGenerator[Head | bytes, None]
+    request: httpx2.Request
+
+    async def next(self) -> Head | bytes | None:
+        """The next piece, None at the end; raises what a real transport would."""
+        patience = self.request.extensions.get("timeout", {}).get("read")
         try:
-            head = await _next(body, patience, request)
-        except BaseException:
-            await body.aclose()
-            raise
-        assert isinstance(head, Head)
-        return httpx2.Response(
-            head.status, headers=dict(head.headers), stream=_Stream(body, patience, request)
-        )
-
-
-class _Stream(httpx2.AsyncByteStream):
-    def __init__(self, body: Body, patience: float | None, request: httpx2.Request) -> None:
-        self._body, self._patience, self._request = body, patience, request
+            async with asyncio.timeout(patience):
+                return await anext(self.pieces, None)
+        except TimeoutError:
+            raise httpx2.ReadTimeout("nothing came", request=self.request) from None
+        except Dropped:
+            raise httpx2.ReadError("connection reset", request=self.request) from None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while (piece := await _next(self._body, self._patience, self._request)) is not None:
-            assert isinstance(piece, bytes)
+        while isinstance(piece := await self.next(), bytes):
             yield piece
 
     async def aclose(self) -> None:
-        await self._body.aclose()
+        await self.pieces.aclose()
 
 
-async def _next(
-    body: Body, patience: float | None, request: httpx2.Request
-) -> Head | bytes | None:
-    """The next piece within `patience` seconds, None at the end; else the transport's errors."""
+class SDKProvider:
+    """A client, asked one fixed question at each `stream`."""
+
+    def __init__(self, client: openai.AsyncOpenAI) -> None:
+        self._client = client
+
+    async def stream(self, attempt: int = 1) -> AsyncGenerator[Delta, None]:
+        """One request's deltas; raises `ProviderError`, read from type and status alone.
+
+        The client's own retries are inside one request: give it `max_retries=0`. A cancel, or
+        leaving early, closes the connection.
+        """
+        opened = False
+        ask = self._client.chat.completions.create
+        try:
+            async with await ask(model="labkit", messages=_ASKED, stream=True) as stream:
+                opened = True
+                async for chunk in stream:
+                    for delta in _deltas(chunk):
+                        yield delta
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
+            raise provider_error(error, opened=opened) from error
+
+
+def _deltas(chunk: ChatCompletionChunk) -> Iterator[Delta]:
+    """What one chunk says. The client lets some errors pass, and chunks of any shape."""
     try:
-        async with asyncio.timeout(patience) as scope:
-            return await anext(body, None)
-    except TimeoutError:
-        if not scope.expired():
-            raise
-        raise httpx2.ReadTimeout("nothing came", request=request) from None
-    except Dropped:
-        raise httpx2.ReadError("connection reset", request=request) from None
+        failed = (chunk.model_extra or {}).get("error")
+        if failed is not None:
+            raise _told(failed, "the stream failed")
+        for choice in chunk.choices or ():
+            for delta in _said(choice):
+                if not isinstance(delta.text, str) or not isinstance(delta.reason, str):
+                    raise TypeError("not a text")
+                yield delta
+        if chunk.usage:
+            sent, got = chunk.usage.prompt_tokens, chunk.usage.completion_tokens
+            yield Delta("usage", tokens_in=sent or 0, tokens_out=got or 0)
+    except (AttributeError, TypeError) as error:
+        raise ProviderError("a chunk of an unknown shape", kind="protocol") from error
+
+
+def _said(choice: Any) -> Iterator[Delta]:
+    said = choice.delta
+    if said.role:
+        yield Delta("role", said.role)
+    thought = (said.model_extra or {}).get("reasoning_content")
+    if thought is not None:
+        yield Delta("thinking", thought)
+    for text in (said.content, said.refusal):
+        if text or (text == "" and not said.role):
+            yield Delta("text", text)
+    for call in said.tool_calls or ():
+        told = call.function
+        name, arguments = (told.name, told.arguments) if told else ("", "")
+        yield Delta("tool_call", arguments or "", call.index, call.id or "", name or "")
+    if choice.finish_reason:
+        yield Delta("finish", reason=choice.finish_reason)
+
+
+def provider_error(error: Exception, *, opened: bool) -> ProviderError:
+    """The `ProviderError` of what the client raised; `opened`: the stream had begun."""
+    message, cause = str(error), error.__cause__
+    if isinstance(error, openai.APIStatusError):
+        return _told(error.body, message, error.status_code, error.response.headers)
+    if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
+        return ProviderError(message, kind="connect")
+    if isinstance(error, openai.APITimeoutError):
+        return ProviderError(message, kind="stall" if opened else "timeout")
+    if isinstance(error, openai.APIConnectionError | httpx2.HTTPError):
+        return ProviderError(message, kind="disconnect")
+    if isinstance(error, openai.APIResponseValidationError | ValueError):
+        return ProviderError(message, kind="protocol")
+    return _told(getattr(error, "body", None), message)
+
+
+def _told(
+    body: Any, message: str, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> ProviderError:
+    """From an error object, or the text that stands in its place.
+
+    Of `code` and `type` the first that says something known counts. Without `status` the error
+    came inside a stream that had been let in: so it is never definite, and a number as code is a
+    status.
+    """
+    told = body if isinstance(body, Mapping) else {"message": body}
+    words = [str(told[name]) for name in ("code", "type") if told.get(name)]
+    code = next((word for word in words if classify(None, word) != "unknown"), (*words, None)[0])
+    said = told.get("message")
+    text = said if isinstance(said, str) and said else message
+    if status is not None:
+        return ProviderError(text, status=status, code=code, headers=headers)
+    number = int(code) if code and code.isdecimal() and len(code) == 3 else None
+    error = ProviderError(text, kind=classify(number, code), code=code)
+    error.definite = False
+    return error

@@ -1,8 +1,8 @@
 """A script on a real socket: an OpenAI-compatible streaming chat endpoint, on this machine only.
 
-    with listen(0) as listening:
-        print(about(script, address_of(listening)))
-        run(script, listening, speed=50)    # until a signal comes; see `process` for a child
+    listening, address = listen(0)
+    print(about(script, address))
+    run(script, listening, speed=50)    # until a signal comes; see `process` for a child
 
 Rules: the same player and the same bytes as in virtual time; a drop resets the connection; a stall
 keeps it open until the client goes, which is noted as "left"; `/events` tells what was noted, as a
@@ -11,112 +11,75 @@ asks for is the client's own real time.
 """
 
 import asyncio
-import json
 import socket
 import struct
 import sys
 import time
 from contextlib import aclosing
-from typing import Any, Final, cast
+from functools import partial
+from typing import Any, Final
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from labkit.simulation.world import World
 
-from .player import Player
-from .steps import Script
+from .fake import Player
+from .process import ServerError
+from .script import Script
 from .wire import Dropped, Head, answer
 
 HOST: Final = "127.0.0.1"
-MOST_BODY: Final = 1_000_000  # bytes of a request
-MOST_NOTES: Final = 100_000  # events
+THERE: Final = "there is POST /v1/chat/completions, GET / and GET /events"
+MOST_NOTES: Final = 100_000  # events; what comes later is not noted
 BEFORE_RESET: Final = 0.05  # seconds: a reset may take with it what the client has not read yet
 
 
-def application(script: Script, *, speed: float = 1.0) -> Starlette:
+def application(script: Script, *, speed: float = 1.0) -> ASGIApp:
     """The endpoint, a page of help at `/`, and what was noted at `/events`."""
-    notes = _notes(speed)
+    start = time.monotonic()
+    notes: World = World(
+        time=lambda: round((time.monotonic() - start) * speed, 3),  # the script's seconds
+        spend=lambda: len(notes.trace.events) < MOST_NOTES,
+    )
     player = Player(script, notes.observer("provider"), speed=speed)
 
-    async def complete(request: Request) -> Response:
-        wrong = _objection(await _body(request))
-        return _refusal(400, wrong) if wrong else _Played(player)
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        where = f"{request.method} {request.url.path}"
+        response: ASGIApp = _refusal(404, THERE)
+        if where == "POST /v1/chat/completions":
+            response = partial(_played, player)
+            if not await _asks_for_a_stream(request):
+                response = _refusal(400, 'send a JSON object with "stream": true')
+        elif where == "GET /events":
+            noted = [{"time": e.time, "kind": e.kind, **dict(e.data)} for e in notes.trace.events]
+            response = JSONResponse(noted)
+        elif where == "GET /":
+            response = PlainTextResponse(about(script, str(request.base_url).rstrip("/")))
+        await response(scope, receive, send)
 
-    async def page(request: Request) -> Response:
-        return PlainTextResponse(about(script, str(request.base_url).rstrip("/")))
-
-    async def events(request: Request) -> Response:
-        noted = notes.trace.events
-        return JSONResponse([{"time": e.time, "kind": e.kind, **dict(e.data)} for e in noted])
-
-    async def failed(request: Request, error: Exception) -> Response:
-        status = cast(HTTPException, error).status_code
-        what = "too long" if status == 413 else f"no {request.method} {request.url.path} here"
-        there = "there is POST /v1/chat/completions, GET / and GET /events"
-        return _refusal(status, f"{what}; {there}")
-
-    routes = [
-        Route("/v1/chat/completions", complete, methods=["POST"]),
-        Route("/", page),
-        Route("/events", events),
-    ]
-    return Starlette(routes=routes, exception_handlers={HTTPException: failed})
-
-
-def _notes(speed: float) -> World:
-    """A trace in real time, counted in the script's seconds; past a bound it begins anew."""
-    start = time.monotonic()
-
-    def bound() -> None:
-        if len(notes.trace.events) >= MOST_NOTES:
-            notes.trace.events.clear()
-
-    notes = World(time=lambda: round((time.monotonic() - start) * speed, 3), spend=bound)
-    return notes
+    return answered
 
 
 def about(script: Script, address: str) -> str:
     """What is served at `address`, and a line that asks for it."""
     body = '{"model": "labkit", "stream": true, "messages": [{"role": "user", "content": "hi"}]}'
     return (
-        f"{script.name}, {len(script.attempts)} attempts: {script.about}\n"
-        f"serving on {address}/v1, one attempt a request; try:\n"
+        f"{script.name}: {script.about}\nserving on {address}/v1, one attempt a request; try:\n"
         f"curl -N {address}/v1/chat/completions -H 'content-type: application/json' -d '{body}'\n"
     )
 
 
-async def _body(request: Request) -> bytes:
-    read = b""
-    async for piece in request.stream():
-        read += piece
-        if len(read) > MOST_BODY:
-            raise HTTPException(413)
-    return read
-
-
-def _objection(body: bytes) -> str:
-    """What is wrong with a request's body, or nothing."""
+async def _asks_for_a_stream(request: Request) -> bool:
     try:
-        asked = json.loads(body)
+        asked = await request.json()
     except (ValueError, RecursionError):
-        return "the body must be a JSON object"
-    if not isinstance(asked, dict):
-        return "the body must be a JSON object"
-    if not isinstance(asked.get("model"), str):
-        return "'model' must be a text; any will do"
-    messages = asked.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(told, dict) for told in messages):
-        return "'messages' must be a list of objects"
-    if not messages:
-        return "'messages' is empty: ask something"
-    return "" if asked.get("stream") is True else 'this provider only streams: send "stream": true'
+        return False
+    return isinstance(asked, dict) and asked.get("stream") is True
 
 
 def _refusal(status: int, message: str) -> Response:
@@ -124,34 +87,25 @@ def _refusal(status: int, message: str) -> Response:
     return JSONResponse({"error": error}, status_code=status)
 
 
-class _Played(Response):
-    """One attempt, for as long as the client stays."""
-
-    def __init__(self, player: Player) -> None:
-        super().__init__()
-        self._player = player
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        playing = asyncio.create_task(self._play(scope, send))
-        leaving = asyncio.create_task(_gone(receive))
+async def _played(player: Player, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send one attempt, for as long as the client stays."""
+    async with asyncio.TaskGroup() as group:
+        playing = group.create_task(_play(player, scope["state"]["transport"], send))
+        leaving = group.create_task(_gone(receive))
         leaving.add_done_callback(lambda _: playing.cancel())
-        try:
-            await asyncio.wait({playing})
-        finally:
-            leaving.cancel()  # which ends the play too, where it still goes on
-        if not playing.cancelled():
-            playing.result()
+        playing.add_done_callback(lambda _: leaving.cancel())
 
-    async def _play(self, scope: Scope, send: Send) -> None:
-        async with aclosing(answer(self._player.request())) as pieces:
-            try:
-                async for piece in pieces:
-                    await send(_message(piece))
-            except Dropped:
-                await asyncio.sleep(BEFORE_RESET)
-                _reset(scope["labkit.transport"])
-                return
-        await send({"type": "http.response.body", "body": b""})
+
+async def _play(player: Player, transport: asyncio.Transport, send: Send) -> None:
+    async with aclosing(answer(player.request())) as pieces:
+        try:
+            async for piece in pieces:
+                await send(_message(piece))
+        except Dropped:
+            await asyncio.sleep(BEFORE_RESET)
+            _reset(transport)
+            return
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _message(piece: Head | bytes) -> dict[str, Any]:
@@ -173,26 +127,21 @@ def _reset(transport: asyncio.Transport) -> None:
 
 
 class _Connection(H11Protocol):
-    """Gives the application its connection, which ASGI does not: a drop needs it."""
+    """Tells the application on which connection a request came: a drop needs it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        app = cast(ASGIApp, self.app)
-
-        async def with_transport(scope: Any, receive: Any, send: Any) -> None:
-            await app({**scope, "labkit.transport": transport}, receive, send)
-
-        self.app = with_transport
+        self.app_state = {**self.app_state, "transport": transport}
 
 
-def listen(port: int) -> socket.socket:
-    """A listening socket on this machine; port 0 lets the system choose. Raises `OSError`."""
-    return socket.create_server((HOST, port))
-
-
-def address_of(listening: socket.socket) -> str:
-    """Where it can be reached."""
-    return f"http://{HOST}:{listening.getsockname()[1]}"
+def listen(port: int) -> tuple[socket.socket, str]:
+    """A listening socket with its address; port 0: the system chooses. Raises `ServerError`."""
+    try:
+        listening = socket.create_server((HOST, port))
+    except (OSError, OverflowError) as error:
+        cure = "choose another, or 0 for one that is free"
+        raise ServerError(f"port {port} cannot be had: {cure}") from error
+    return listening, f"http://{HOST}:{listening.getsockname()[1]}"
 
 
 def run(script: Script, listening: socket.socket, *, speed: float = 1.0) -> None:
@@ -204,12 +153,6 @@ def run(script: Script, listening: socket.socket, *, speed: float = 1.0) -> None
         loop="asyncio",
         lifespan="off",
         log_level="critical",
-        access_log=False,
         timeout_graceful_shutdown=1,
     )
     uvicorn.Server(config).run(sockets=[listening])
-
-
-def taken(port: int, error: OSError) -> str:
-    """One line for a port that cannot be had, with the cure."""
-    return f"port {port}: {error.strerror}: choose another, or 0 for one that is free"

@@ -4,8 +4,7 @@ Shared by the server and by the transport under the SDK, so that both send the s
 time of creation are fixed. Thinking travels as `reasoning_content`, as compatible servers of
 reasoning models send it. `[DONE]` comes at a clean end, and only after a finish reason.
 
-    frame(Step("say", delta=Delta("text", "Hel")))
-    # b'data: {"id": ..., "choices": [{"index": 0, "delta": {"content": "Hel"}, ...}]}\\n\\n'
+    async for piece in answer(player.request()): ...    # Head(200, ...), b'data: {"id": ...', ...
 
 Source: the public reference of OpenAI's chat completion chunk object and error object.
 """
@@ -13,12 +12,11 @@ Source: the public reference of OpenAI's chat completion chunk object and error 
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from labkit.recovery.deltas import Delta
 
-from .steps import Step
+from .script import Step
 
 DONE: Final = b"data: [DONE]\n\n"
 _JSON: Final = {"content-type": "application/json"}
@@ -35,8 +33,7 @@ class Dropped(Exception):
     """The script wants the connection reset here: end it without a proper close."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """How an answer begins: HTTP status and headers (names in lower case)."""
 
     status: int
@@ -55,13 +52,13 @@ async def answer(steps: AsyncGenerator[Step, None]) -> AsyncGenerator[Head | byt
                 raise Dropped
             if step.do == "http_error":
                 yield Head(step.status or 500, _JSON | {n.lower(): v for n, v in step.headers})
-                yield encoded({"error": _failure(step)})
+                yield _encoded({"error": _failure(step)})
                 return
             if not begun:
                 begun = True
                 yield Head(200, _SSE)
             if step.do not in ("stall", "end"):
-                yield frame(step)
+                yield b"data: " + _encoded(_event(step)) + b"\n\n"
             if step.do == "error":
                 return
             finished = finished or step.do == "finish"
@@ -71,42 +68,35 @@ async def answer(steps: AsyncGenerator[Step, None]) -> AsyncGenerator[Head | byt
         yield DONE
 
 
-def frame(step: Step) -> bytes:
-    """The SSE event of a step that says something, or that fails inside the stream."""
-    if step.delta is None:
-        body: Mapping[str, Any] = {"error": step.message if step.plain else _failure(step)}
-    else:
-        body = {**_CHUNK, **_said(step.delta)}
-    return b"data: " + encoded(body) + b"\n\n"
-
-
-def encoded(value: Mapping[str, Any]) -> bytes:
-    """JSON in UTF-8, with every letter as it is."""
-    return json.dumps(value, ensure_ascii=False).encode()
-
-
-def _said(delta: Delta) -> Mapping[str, Any]:
-    if delta.kind == "usage":
-        tokens_in, tokens_out = delta.tokens_in, delta.tokens_out
-        usage = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
-        return {"choices": [], "usage": usage | {"total_tokens": tokens_in + tokens_out}}
-    told: dict[str, Any] = {
-        "role": {"role": delta.text, "content": ""},
-        "text": {"content": delta.text},
-        "thinking": {"reasoning_content": delta.text},
-        "tool_call": {"tool_calls": [_called(delta)]},
+def _event(step: Step) -> Mapping[str, Any]:
+    said = step.delta
+    if said is None:
+        return {"error": step.message if step.plain else _failure(step)}
+    if said.kind == "usage":
+        sent, got = said.tokens_in, said.tokens_out
+        usage = {"prompt_tokens": sent, "completion_tokens": got, "total_tokens": sent + got}
+        return {**_CHUNK, "choices": [], "usage": usage}
+    told: Mapping[str, Any] = {
+        "role": {"role": said.text, "content": ""},
+        "text": {"content": said.text},
+        "thinking": {"reasoning_content": said.text},
+        "tool_call": {"tool_calls": [_called(said)]},
         "finish": {},
     }
-    choice = {"index": 0, "delta": told[delta.kind], "finish_reason": delta.reason or None}
-    return {"choices": [choice]}
+    choice = {"index": 0, "delta": told[said.kind], "finish_reason": said.reason or None}
+    return {**_CHUNK, "choices": [choice]}
 
 
-def _called(delta: Delta) -> Mapping[str, Any]:
-    first = {"id": delta.call_id, "type": "function"} if delta.call_id else {}
-    function = {"name": delta.name} if delta.name else {}
-    return {"index": delta.index, **first, "function": {**function, "arguments": delta.text}}
+def _called(said: Delta) -> Mapping[str, Any]:
+    first = {"id": said.call_id, "type": "function"} if said.call_id else {}
+    name = {"name": said.name} if said.name else {}
+    return {"index": said.index, **first, "function": {**name, "arguments": said.text}}
 
 
 def _failure(step: Step) -> Mapping[str, Any]:
     code = step.code or None
     return {"message": str(step.failure()), "type": code, "param": None, "code": code}
+
+
+def _encoded(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()

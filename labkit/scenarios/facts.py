@@ -1,6 +1,6 @@
 """What an interruption did, read from the trace: the answers behind the prediction table.
 
-A fact is an answer out of a fixed list and the index of the event that decided it. "The
+A fact is an answer out of the table's list and the index of the event that decided it. "The
 interruption" is the first failure of a provider, or the first cancel. Nothing is read but the
 trace, so another policy, memory or script gives another answer.
 
@@ -10,41 +10,19 @@ trace, so another policy, memory or script gives another answer.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from labkit.simulation import Event, SimulationError
-
-RETRIED: Final = ("yes, after a wait", "yes, in a new segment", "no, the turn ends")
-TEXT_KEPT: Final = (
-    "there was none yet",
-    "on the page only",
-    "on the page, and in the session as a draft",
-    "on the page, and in the checkpoint as an answer",
-)
-CHECKPOINT_SAVED: Final = (
-    "nothing",
-    "the user's turn",
-    "the user's turn and the tool's result",
-    "the whole turn with its answer",
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """An `answer`, one of the column's choices, and the index of the `event` that decided it."""
+    """An `answer`, and the index of the `event` that decided it.
+
+    The answer is one of the choices in `data/exercises/predictions.toml`.
+    """
 
     answer: str
     event: int
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One question of the table: its `name`, its `words`, the `choices`, and who answers it."""
-
-    name: str
-    words: str
-    choices: tuple[str, ...]
-    read: Callable[[Sequence[Event]], Fact]
 
 
 def retried(events: Sequence[Event]) -> Fact:
@@ -97,23 +75,6 @@ def interruption(events: Sequence[Event]) -> Event:
     if found is None:
         raise SimulationError("nothing was interrupted in this run: no failure, and no cancel")
     return found
-
-
-ROWS: Final = {
-    "interruption.rate_limit": "the provider answers 429 before the first delta",
-    "interruption.error": "an ordinary error comes after text was shown",
-    "interruption.stop": "the user sends /stop",
-}
-COLUMNS: Final = (
-    Column("retried", "Is it tried again?", RETRIED, retried),
-    Column("text_kept", "Where is the partial text kept?", TEXT_KEPT, text_kept),
-    Column(
-        "checkpoint_saved",
-        "What is in the checkpoint when it happens?",
-        CHECKPOINT_SAVED,
-        checkpoint_saved,
-    ),
-)
 
 
 def _interrupts(event: Event) -> bool:

@@ -67,9 +67,9 @@ def scenarios() -> list[Scenario]:
             make=make_provider,
             client=partial(clients.careful, segments=True),
             source=(retry, retry_after),
-            breakpoints=("has streamed", "retry guard"),
+            breakpoints=marks,
         )
-        for name, script, claim in _GUARDED
+        for name, script, claim, marks in _GUARDED
     ]
     return raw + guarded
 
@@ -101,7 +101,22 @@ _RAW: Final = (
 )
 
 _GUARDED: Final = (
-    ("cut_off", "cut-off", "the same cut is an interruption once a finish reason is insisted on"),
-    ("stall", "stall-after-text", "the same silence opens a new segment after five seconds"),
-    ("quota", "quota", "the same refusal is seen for what it is, and not tried again"),
+    (
+        "cut_off",
+        "cut-off",
+        "the same cut is an interruption once a finish reason is insisted on",
+        ("has streamed", "retry guard"),
+    ),
+    (
+        "stall",
+        "stall-after-text",
+        "the same silence opens a new segment after five seconds",
+        ("has streamed", "retry guard", "new segment"),
+    ),
+    (
+        "quota",
+        "quota",
+        "the same refusal is seen for what it is, and not tried again",
+        ("retry guard",),
+    ),
 )

@@ -114,7 +114,7 @@ class Freezer:
         self._plans: dict[int, _Plan] = {}
         self._classes: dict[type, Any] = {type(ABSENT): ABSENT}
         self._named: dict[type, dict[str, Rendered]] = {}
-        self._settled: dict[int, tuple[Any, Any]] = {}  # address -> value, to be sure, and text
+        self._settled: dict[int, tuple[Any, Any]] = {}  # address -> value, which holds it, and text
 
     def locals(self, frame: FrameType) -> Locals:
         """The frame's locals as they are now."""
@@ -138,9 +138,7 @@ class Freezer:
             name = value.__name__
             return texts.get(name) or texts.setdefault(name, freeze("", value))
         known = self._settled.get(id(value))
-        if known is not None and known[0] is value:
-            return known[1]
-        return self._new(kind, value)
+        return self._new(kind, value) if known is None else known[1]
 
     def _new(self, kind: type, value: Any) -> Any:
         frozen = freeze("", value)

@@ -40,5 +40,6 @@ class Generators:
         return self._closing
 
     def _close(self, generator: Any) -> None:
-        self._closing = [task for task in self._closing if not task.done()]
+        # In place: whoever drives the list to its end must see what is added meanwhile.
+        self._closing[:] = [task for task in self._closing if not task.done()]
         self._closing.append(asyncio.Task(generator.aclose(), loop=self._loop, name=CLOSING))

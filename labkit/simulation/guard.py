@@ -72,8 +72,15 @@ def refuse_inside() -> None:
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if event in _EVENTS and _here.note is not None:
+    if event in _EVENTS and _here.note is not None and not _of_a_debugger(args):
         refuse(*_EVENTS[event])
+
+
+def _of_a_debugger(args: tuple[Any, ...]) -> bool:
+    """Whether it is a thread of debugpy's own: it starts one where it stops, to show the locals."""
+    function = args[0] if args else None
+    thread = getattr(getattr(function, "original_func", function), "__self__", None)
+    return getattr(thread, "is_pydev_daemon_thread", False) is True
 
 
 def _install() -> None:

@@ -69,7 +69,7 @@ def truncation_accepted(events: Sequence[Event]) -> Iterator[Finding]:
     last = _last_attempt(events)
     played = [event for event in last if event.actor == "provider"]
     told = [e for e in last if _is(e, "page", "status") or _is(e, "page", "segment_end")]
-    if not played or told or not _succeeded(events):
+    if len(played) < 2 or told or not _succeeded(events):
         return
     own_choice = played[-1].get("how") == "closed"
     if not own_choice and not {"finish", "http_error"} & {event.kind for event in played}:

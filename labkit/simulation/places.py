@@ -115,7 +115,7 @@ class View:
 
     @property
     def text(self) -> str:
-        """The text of the open segment by then."""
+        """The text of the last segment by then."""
         return self.segments[-1].text
 
     def source(self, around: int = AROUND) -> list[tuple[int, str]]:

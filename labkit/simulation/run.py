@@ -81,6 +81,7 @@ class Run:
         self.ledger = outcome.ledger
         self.struck = outcome.struck
         self._record = record
+        self._places: tuple[Place, ...] | None = None
 
     @cached_property
     def hash(self) -> str:
@@ -144,9 +145,18 @@ class Run:
         """The faults that did not strike: their point was never reached."""
         return tuple(fault for fault in self.faults if fault not in self.struck)
 
-    @cached_property
+    @property
     def recorded(self) -> tuple[Place, ...]:
-        """The places, with their locals; records them when first asked for."""
+        """The places, with their locals; records them when first asked for.
+
+        Raises `NotDeterministic`, with the first event that differs, where the same inputs gave
+        another trace.
+        """
+        if self._places is None:  # no cached_property: on 3.11 it holds a lock meanwhile
+            self._places = self._recorded()
+        return self._places
+
+    def _recorded(self) -> tuple[Place, ...]:
         refuse_inside()
         with _silence():
             again = self._record()

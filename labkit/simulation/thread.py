@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-_LOOK: Final = 0.2  # seconds; on Windows an interrupt is seen only between two joins
+_LOOK: Final = 0.2  # seconds; on Windows an interrupt is seen only between two looks
 _PATIENCE: Final = 0.4  # seconds for the work to notice its flag
 _THROWS: Final = 20  # one each 20 ms
 
@@ -27,24 +27,28 @@ def in_thread(work: Callable[[], T], interrupt: Callable[[], None]) -> T:
     """
     outcome: list[T] = []
     failure: list[BaseException] = []
+    done = threading.Event()  # after an interrupted join, 3.11 takes a living thread for dead
 
     def body() -> None:
         try:
             outcome.append(work())
         except BaseException as error:
             failure.append(error)
+        finally:
+            done.set()
 
     target = copy_context().run  # so that prints find their cell
     thread = threading.Thread(target=target, args=(body,), name="simulation", daemon=True)
     with _no_collection():
         try:
             thread.start()
-            while thread.is_alive():
-                thread.join(_LOOK)
+            while not done.wait(_LOOK):
+                pass
         except BaseException:
             interrupt()
-            _end(thread)
+            _end(thread, done)
             raise
+    thread.join()
     if failure:
         raise failure[0]
     return outcome[0]
@@ -65,12 +69,11 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _end(thread: threading.Thread) -> None:
-    if thread.is_alive():
-        thread.join(_PATIENCE)
+def _end(thread: threading.Thread, done: threading.Event) -> None:
+    done.wait(_PATIENCE)
     for _ in range(_THROWS):
-        if not thread.is_alive() or thread.ident is None:
+        if done.is_set() or thread.ident is None:
             return
         raiser = ctypes.pythonapi.PyThreadState_SetAsyncExc
         raiser(ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt))
-        thread.join(_PATIENCE / _THROWS)
+        done.wait(_PATIENCE / _THROWS)

@@ -1,8 +1,7 @@
 """What a learner touches: predictions, exercises, progress, the stepper, the chart and the panel.
 
-A module may carry the name of the function in it (`panel`, `stepper`), and once it is imported
-Python would put the module in the function's place. So every public name lives in `labkit` alone,
-and `PUBLIC` says in which module of this room it stands. The libraries are loaded with the module.
+Every public name lives in `labkit` alone, since an imported module would take the place of a
+function of its name (`panel`, `stepper`). `PUBLIC` says in which module each stands.
 
     labkit.predict("interruptions")     # labkit.teaching.predictions.predict
 """

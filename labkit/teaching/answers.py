@@ -1,7 +1,7 @@
-"""A learner's answers on disk: one JSON file, shared by all kernels; nothing in it is ever lost.
+"""A learner's answers on disk: one SQLite file, shared by all kernels; nothing in it is ever lost.
 
-Rules: a change is made under a lock, on what the file holds at that moment, and put in place whole;
-an answer is kept as it was when it was first graded, beside the latest one; a file that cannot be
+Rules: each change is one transaction under SQLite's own lock, so it is there whole or not at all;
+an answer stays as it was when it was first graded, beside the latest one; a file that cannot be
 read is set aside, never emptied; where nothing can be written, one warning, and memory serves.
 Under pytest, and so under nbval, memory alone serves, unless `LABKIT_HOME` names a folder.
 
@@ -9,34 +9,33 @@ Under pytest, and so under nbval, memory alone serves, unless `LABKIT_HOME` name
 """
 
 import datetime
-import json
 import os
+import sqlite3
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock
-
 from .home import answers_home
 
-FILE: Final = "answers.json"
-PATIENCE: Final = 3.0  # seconds to wait for another kernel's write
+FILE: Final = "answers.sqlite"
+_TABLE: Final = "CREATE TABLE IF NOT EXISTS answers (question PRIMARY KEY, latest, first)"
+_PUT: Final = (
+    "INSERT INTO answers (question, latest) VALUES (?, ?)"
+    " ON CONFLICT (question) DO UPDATE SET latest = excluded.latest"
+)
+_GRADED: Final = "UPDATE answers SET first = latest WHERE question = ? AND first IS NULL"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: `first` as it stood when it was first `graded`, and the `latest`."""
+    """The `latest` answer, and the `first` one as it was when it was graded, None before that."""
 
-    first: str
     latest: str
-    graded: bool = False
-
-
-Entries = dict[str, Any]  # as the file has them
-Change = Callable[[Entries], Entries]  # what is there -> what takes its place
+    first: str | None = None
 
 
 def answers() -> "Answers":
@@ -45,120 +44,63 @@ def answers() -> "Answers":
     return _kept_in(None if tested else answers_home())
 
 
-@lru_cache(maxsize=8)
-def _kept_in(folder: Path | None) -> "Answers":
-    return Answers(folder)
-
-
 class Answers:
     """Answers by question id, in `folder`, or in memory alone where that is None."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self._unsaved: Entries = {}
-        self._known: Entries = {}
-        self._warned = False
+        self._file = None if folder is None else folder / FILE
+
+    @cached_property
+    def _memory(self) -> sqlite3.Connection:
+        return sqlite3.connect(":memory:", check_same_thread=False)  # widgets may use a thread
 
     def all(self) -> dict[str, Answer]:
-        """Every readable answer, as it stands now in the file, other kernels' work included."""
-        if self._folder is not None:
-            try:
-                self._known = _entries(_read(self._folder / FILE))
-            except (OSError, ValueError):
-                self._update(lambda _: {})  # sets a broken file aside, under the lock
-        found = {key: _answer(raw) for key, raw in (self._known | self._unsaved).items()}
-        return {key: answer for key, answer in found.items() if answer is not None}
+        """Every answer as it stands now, other kernels' work included."""
+        rows = self._do("SELECT question, latest, first FROM answers ORDER BY question")
+        return {question: Answer(latest, first) for question, latest, first in rows}
 
-    def put(self, key: str, value: str) -> None:
+    def put(self, question: str, value: str) -> None:
         """Give or change an answer; until it is graded the change is no correction."""
+        self._do(_PUT, question, value)
 
-        def given(entries: Entries) -> Entries:
-            old = _answer(entries.get(key))
-            graded = old is not None and old.graded
-            first = old.first if old is not None and graded else value
-            return {key: asdict(Answer(first, value, graded))}
+    def mark_graded(self, questions: Iterable[str]) -> None:
+        """From now on the answer to each of these questions stays beside the latest."""
+        for question in questions:
+            self._do(_GRADED, question)
 
-        self._update(given)
-
-    def mark_graded(self, keys: Iterable[str]) -> None:
-        """From now on the first answer to these questions stays beside the latest."""
-        known = self.all()
-        fresh = [key for key in keys if key in known and not known[key].graded]
-        if fresh:
-            self._update(lambda found: {key: found[key] | {"graded": True} for key in fresh})
-
-    def _update(self, change: Change) -> None:
-        if self._folder is not None:
+    def _do(self, sql: str, *values: str) -> list[Any]:
+        if self._file is not None:
             try:
-                self._save(self._folder, change)
-                return
-            except (OSError, NotImplementedError) as error:  # no lock on some file systems
-                self._warn(
+                return _in_file(self._file, sql, values)
+            except (OSError, sqlite3.Error) as error:
+                _warn(
                     f"your answers cannot be saved ({error}); they last until the kernel ends. "
                     "Make the folder writable, or name another in LABKIT_HOME."
                 )
-        self._unsaved |= change(self._known | self._unsaved)
-
-    def _save(self, folder: Path, change: Change) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / FILE
-        with FileLock(folder / "answers.lock", timeout=PATIENCE):
-            try:
-                document = _read(path)
-            except ValueError:
-                aside = _set_aside(path)
-                self._warn(f"{path} could not be read and is kept as {aside.name}")
-                document = {}
-            entries = _entries(document) | self._unsaved
-            entries |= change(entries)
-            if entries != document.get("answers"):
-                _write(path, {**document, "version": 1, "answers": entries})
-        self._known, self._unsaved = entries, {}
-
-    def _warn(self, message: str) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn_explicit(message, UserWarning, "labkit", 1)  # without a machine's path
+                with suppress(sqlite3.Error), closing(sqlite3.connect(self._file)) as saved:
+                    saved.backup(self._memory)  # what can be read still counts
+                self._file = None
+        self._memory.execute(_TABLE)
+        return self._memory.execute(sql, values).fetchall()
 
 
-def _answer(raw: Any) -> Answer | None:
-    """What the file says under one key, or None where that makes no sense."""
-    match raw:
-        case {"first": str(first), "latest": str(latest)}:
-            return Answer(first, latest, raw.get("graded") is True)
-    return None
+_kept_in: Final = lru_cache(maxsize=8)(Answers)  # so that what could not be saved lasts
 
 
-def _entries(document: Mapping[str, Any]) -> Entries:
-    return dict(document.get("answers", {}))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """The file's content, {} where there is none; `ValueError` where it is no answers file."""
+def _in_file(file: Path, sql: str, values: tuple[str, ...]) -> list[Any]:
+    file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except RecursionError as error:
-        raise ValueError("nested too deep") from error
-    if not isinstance(document, dict) or not isinstance(document.get("answers", {}), dict):
-        raise ValueError("not a file of answers")
-    return document
+        with closing(sqlite3.connect(file)) as base, base:
+            base.execute(_TABLE)
+            return base.execute(sql, values).fetchall()
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):  # full, read-only or locked
+            raise
+        now = datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S-%f")
+        aside = file.rename(file.with_name(f"answers.{now}.sqlite"))
+        _warn(f"{file} could not be read and is kept as {aside.name}")
+        return _in_file(file, sql, values)
 
 
-def _write(path: Path, document: Mapping[str, Any]) -> None:
-    """Put the whole file in place at once: whoever reads sees the old one or the new one."""
-    new = path.with_suffix(".new")  # one name is enough, since the lock is held
-    with new.open("w", encoding="ascii") as file:
-        json.dump(document, file, indent=1, sort_keys=True)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-
-
-def _set_aside(path: Path) -> Path:
-    today = datetime.date.today().isoformat()
-    number = 1
-    while (aside := path.with_name(f"answers.{today}-{number}.json")).exists():
-        number += 1
-    return path.rename(aside)
+def _warn(message: str) -> None:
+    warnings.warn_explicit(message, UserWarning, "labkit", 1)  # without a machine's path

@@ -1,4 +1,4 @@
-"""What the widgets here share: escaped text, tables, labelled buttons, and errors that are seen.
+"""What the widgets here share: escaped text, labelled buttons, and errors that are seen.
 
 Text from a script, a model or a learner goes through `pre` or `cell`, and is never markup.
 """
@@ -14,7 +14,7 @@ from .phrases import printable
 
 MONO: Final = "font-family:var(--jp-code-font-family,monospace);font-size:12.5px;line-height:1.45"
 MARK: Final = "background:#ffe08a;color:#111"  # on any theme; a word or an arrow says the same
-_CELL: Final = "border:1px solid #bbb;padding:1px 6px;text-align:left;vertical-align:top"
+_CELL: Final = "border:1px solid #bbb;padding:1px 6px;text-align:left;overflow-wrap:anywhere"
 
 
 class TwoForms:
@@ -60,24 +60,25 @@ def row(*parts: Any) -> Any:
     return ipw.HBox(parts, layout=layout)
 
 
-def heading(text: str) -> str:
-    """A small heading over a part of a widget."""
-    return f'<div style="font-weight:600;margin:6px 0 2px">{cell(text)}</div>'
+def parts(*titled: tuple[str, str], height: str = "auto") -> str:
+    """Markup side by side, the first the widest, each under its title; long ones scroll."""
+    told = ""
+    for number, (title, markup) in enumerate(titled):
+        style = f"flex:{8 - 3 * number} 1 330px;min-width:0;height:{height};overflow:auto"
+        named = f'<div style="font-weight:600;margin:6px 0 2px">{cell(title)}</div>'
+        told += f'<div tabindex="0" style="{style}">{named}{markup}</div>'
+    return f'<div style="display:flex;flex-wrap:wrap;gap:8px">{told}</div>'
 
 
-def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], marked: frozenset[int]) -> str:
-    """A table of plain texts; the rows in `marked` have a ground of their own."""
-    titles = "".join(f'<th scope="col" style="{_CELL}">{cell(title)}</th>' for title in head)
-    body = "".join(_row(row, number in marked) for number, row in enumerate(rows))
-    style = f"border-collapse:collapse;width:100%;{MONO}"
-    return f'<table style="{style}"><tr>{titles}</tr>{body}</table>'
-
-
-def _row(row: tuple[str, ...], marked: bool) -> str:
-    name = f'<th scope="row" style="{_CELL};font-weight:normal">{cell(row[0])}</th>'
-    style = f"{_CELL};overflow-wrap:anywhere"
-    cells = name + "".join(f'<td style="{style}">{cell(text)}</td>' for text in row[1:])
-    return f'<tr style="{MARK if marked else ""}">{cells}</tr>'
+def table(rows: Sequence[tuple[str, str, str]]) -> str:
+    """A table under its first row; of the others, one with a third text is marked."""
+    told = ""
+    for number, texts in enumerate(rows):
+        tag = "td" if number else "th"
+        mark = MARK if number and texts[2] else ""
+        cells = "".join(f'<{tag} style="{_CELL}">{cell(text)}</{tag}>' for text in texts)
+        told += f'<tr style="{mark}">{cells}</tr>'
+    return f'<table style="border-collapse:collapse;width:100%;{MONO}">{told}</table>'
 
 
 def button(label: str, tooltip: str, act: Callable[[], object], message: Any) -> Any:
@@ -88,21 +89,19 @@ def button(label: str, tooltip: str, act: Callable[[], object], message: Any) ->
 
 
 def heard(act: Callable[..., object], message: Any) -> Callable[..., None]:
-    """`act` with its errors shown in `message`, an HTML widget, since a callback has no cell."""
+    """`act` with its errors shown in `message`, an HTML widget, since a callback has no cell.
+
+    A screen reader speaks it; a word says that it is an error, not only its colour.
+    """
 
     @wraps(act)
     def safely(*arguments: Any) -> None:
+        message.value = ""
         try:
             act(*arguments)
         except Exception as error:
-            message.value = alert(f"{type(error).__name__}: {error}")
-        else:
-            message.value = ""
+            style = "background:#fff3cd;color:#111;border-left:4px solid #d55e00;padding:4px 8px"
+            named = cell(f"{type(error).__name__}: {error}")
+            message.value = f'<div role="alert" style="{style}">{named}</div>'
 
     return safely
-
-
-def alert(text: str) -> str:
-    """A message that a screen reader speaks; a word says that it is one, not only its colour."""
-    style = "background:#fff3cd;color:#111;border-left:4px solid #d55e00;padding:4px 8px"
-    return f'<div role="alert" style="{style}">Note: {cell(text)}</div>'

@@ -1,57 +1,32 @@
 """Exercises: a task, two hints, a check that runs the learner's code, and a solution.
 
     labkit.exercise("02.guard")              # the task, and where to start
-    labkit.check("02.guard", may_retry)      # solved, or the case that fails, with its run
-    labkit.hint("02.guard")                  # the first hint, at the next call the second
+    labkit.check("02.guard", may_retry)      # solved, or the case that fails
+    labkit.hint("02.guard")                  # the first hint; the second by hint("02.guard", 2)
     labkit.solution("02.guard")
 
-The texts are in `data/exercises`. A check runs the learner's code in simulations and judges the
-runs; code that raises, never ends or returns something strange gets an answer in words.
+The texts and the cases are in `data/exercises`, and no right answer is: labkit's own code is tried
+in the same case, and what it does is right.
 """
 
-import inspect
-import tomllib
 import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
 from typing import Any, Final
 
+from labkit.providers.script import Script, script
 from labkit.recovery.errors import ProviderError
-from labkit.simulation import Deadlock, Livelock, Run, Unknown
+from labkit.recovery.retry import decide
+from labkit.recovery.retry_after import parse_retry_after
+from labkit.scenarios import clients
+from labkit.scenarios.catalogue import find, load
+from labkit.simulation import Run, Unknown, simulate
 
 from .answers import answers
-from .patience import NeverEnds, within
-from .said import Told
+from .said import Told, texts
 
-TEXTS: Final = Path(__file__).parents[2] / "data" / "exercises"
-SECONDS: Final = 3.0  # of real time for a whole check; the runs themselves take milliseconds
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One case of a check: its words, its run, and what was `wrong` with it, "" for nothing."""
-
-    case: str
-    run: Run | None
-    wrong: str = ""
-
-
-Trials = Callable[[Any], Iterator[Trial]]
-
-
-@dataclass(frozen=True, slots=True)
-class Exercise:
-    """`start` is the code handed out, which defines `name`; `trials` tries it, case by case."""
-
-    id: str
-    name: str
-    task: str
-    start: str
-    hints: tuple[str, str]
-    solution: str
-    trials: Trials
+Tried = tuple[str, Run | None]  # what is wrong, "" for nothing, and the run where there is one
 
 
 class Checked(Told):
@@ -65,90 +40,105 @@ class Checked(Told):
 
 def exercise(name: str) -> Told:
     """The task, and the code to start from; raises `Unknown` with the exercises there are."""
-    found = find(name)
-    return Told(f"Exercise {name}: {found.task}\n\n{found.start}")
+    found = _find(name)
+    return Told(f"Exercise {name}: {found['task']}\n\n{found['start']}")
 
 
 def check(name: str, learners: Any) -> Checked:
     """Try what the learner made in every case; the first one that fails is named."""
-    found = find(name)
-    verdict = f"{name}: not solved yet\n"
-    if callable(learners) == (found.name == "my_script") or _is_async(learners, found):
-        return Checked(f"{verdict}What is needed: {found.name}, as in labkit.exercise({name!r}).")
-    try:
-        trials = within(SECONDS, lambda: list(_until_wrong(found.trials(learners))))
-    except NeverEnds as error:
-        return Checked(f"{verdict}{error}")
-    except Exception as error:  # the learner's own
-        return Checked(f"{verdict}{raised(error, learners)}")
-    last = trials[-1]
-    if last.wrong:
-        step = "\nIts run is `.run` of this result: labkit.stepper(result.run)" if last.run else ""
-        return Checked(f"{verdict}Case: {last.case}\n{last.wrong}{step}", run=last.run)
+    cases = _find(name)["cases"]
+    for case in cases:
+        wrong, run = _tried(name, learners, case)
+        if wrong:
+            told = f"{name}: not solved yet\nCase: {run.scenario.claim if run else case}\n{wrong}"
+            return Checked(told, run=run)
     answers().put(f"exercise/{name}", "solved")
-    return Checked(f"{name}: solved, in all {len(trials)} cases", solved=True)
+    return Checked(f"{name}: solved, in all {len(cases)} cases", solved=True)
 
 
-def hint(name: str, number: int | None = None) -> Told:
-    """The next hint that was not shown yet, or the one of that number."""
-    hints = find(name).hints
-    if number is None:
-        number = min(1 + (f"hint/{name}" in answers().all()), len(hints))
+def hint(name: str, number: int = 1) -> Told:
+    """The first hint, or the second."""
     if number not in (1, 2):
         raise Unknown("hint", number, (1, 2))
-    answers().put(f"hint/{name}", "seen")
-    return Told(f"{name}, hint {number} of {len(hints)}: {hints[number - 1]}")
+    return Told(f"{name}, hint {number} of 2: {_find(name)['hints'][number - 1]}")
 
 
 def solution(name: str) -> Told:
     """One solution; there are others."""
-    return Told(find(name).solution)
+    return Told(_find(name)["solution"])
 
 
-def find(name: str) -> Exercise:
-    """The exercise of that id; raises `Unknown` with those there are."""
-    known = {found.id: found for found in every()}
+def _find(name: str) -> dict[str, Any]:
+    known = texts("retry")
     if name not in known:
         raise Unknown("exercise", name, known)
-    return known[name]
+    return dict(known[name])
 
 
-@lru_cache(maxsize=1)
-def every() -> tuple[Exercise, ...]:
-    """All exercises, in the order of the lessons."""
-    from .retry_exercises import TRIALS
-
-    texts = tomllib.loads((TEXTS / "retry.toml").read_text(encoding="utf-8"))
-    return tuple(Exercise(id=name, trials=TRIALS[name], **text) for name, text in texts.items())
-
-
-def trouble(run: Run, learners: Any) -> str:
-    """What is wrong with a run whatever the exercise, "" for nothing.
-
-    A `ProviderError` is no trouble: it may be right to let it leave.
-    """
-    if run.error is None or isinstance(run.error, ProviderError):
-        return ""
-    if isinstance(run.error, Livelock | Deadlock):
-        return f"It never ends: {run.error}."
-    return raised(run.error, learners)
+def _tried(name: str, learners: Any, case: Any) -> Tried:
+    """One case; what the learner's code raises is told in words."""
+    try:
+        wrong, run = TRIALS[name](learners, case)
+    except Exception as raised:
+        return _told(raised), None
+    if run is None or run.error is None or isinstance(run.error, ProviderError):
+        return wrong, run  # it may be right to let a provider's error leave
+    return _told(run.error), run
 
 
-def raised(error: BaseException, learners: Any) -> str:
-    """What the learner's code raised, and in which of its lines."""
-    file = getattr(getattr(learners, "__code__", None), "co_filename", "")
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
-    where = f" in line {frames[-1].lineno} of {frames[-1].name}" if frames else ""
+def _told(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" in line {frame.lineno} of {frame.name}" for frame in frames)
     return f"It raised {type(error).__name__}{where}: {error}"
 
 
-def _is_async(learners: Any, found: Exercise) -> bool:
-    """Whether a function is async where a plain one is needed, or the other way round."""
-    return inspect.iscoroutinefunction(learners) != ("async def" in found.start)
+def _guard(may_retry: Any, case: Mapping[str, Any]) -> Tried:
+    """`case`: what the error is made of, and whether text was visible."""
+    parts = dict(case)
+    visible, error = parts.pop("visible"), ProviderError(parts.pop("message", ""), **parts)
+    first = partial(decide, attempt=1, segments=False, remaining=60.0, now=0.0, random=Random(0))
+    own = first(error, visible=visible, policy=find("retry.guarded").policy)
+    return _same(may_retry(error, visible), own.action == "retry")
 
 
-def _until_wrong(trials: Iterator[Trial]) -> Iterator[Trial]:
-    for trial in trials:
-        yield trial
-        if trial.wrong:
-            return
+def _wait_for(wait_for: Any, case: Mapping[str, str]) -> Tried:
+    """`case`: the headers."""
+    return _same(wait_for(dict(case)), parse_retry_after(case, now=0.0))
+
+
+def _same(got: object, meant: object) -> Tried:
+    return "" if got == meant else f"It gives {got!r}, where {meant!r} is meant.", None
+
+
+def _client(my_client: Any, case: str) -> Tried:
+    """`case`: a script. A finding is wrong, and so is what labkit's own client does otherwise."""
+    run, own = _run(load(case), my_client), _run(load(case), clients.careful)
+    for finding in run.findings:
+        return f"{finding!r}.", run
+    if run.text != own.text:
+        return f"The reader sees {run.text!r}; with labkit's own client {own.text!r}.", run
+    return "", run
+
+
+def _script(value: Any, case: str) -> Tried:
+    """labkit's client gives up on the script after text; a loop around the stream does not."""
+    own, loop = (_run(script(value), client) for client in (clients.careful, clients.starts_over))
+    if own.error is None:
+        return "labkit came to an answer: let something fail after the first text.", own
+    if not own.text:
+        return "labkit gave up before any text.", own
+    if loop.error is not None:
+        return "Another try does not work either: let the next attempt succeed.", loop
+    return "", loop
+
+
+def _run(played: Script, client: Any) -> Run:
+    return simulate(find("retry.guarded").but(script=played, claim=played.about, client=client))
+
+
+TRIALS: Final[Mapping[str, Callable[[Any, Any], Tried]]] = {
+    "02.guard": _guard,
+    "02.client": _client,
+    "02.retry_after": _wait_for,
+    "02.script": _script,
+}

@@ -18,14 +18,9 @@ def answers_home() -> pathlib.Path:
     named = os.environ.get("LABKIT_HOME")
     if named:
         return pathlib.Path(named).expanduser().absolute()
-    return _data_folder() / "labkit"
-
-
-def _data_folder() -> pathlib.Path:
     home = pathlib.Path.home()
     if sys.platform == "win32":
-        return pathlib.Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
+        return pathlib.Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming") / "labkit"
     if sys.platform == "darwin":
-        return home / "Library" / "Application Support"
-    chosen = pathlib.Path(os.environ.get("XDG_DATA_HOME") or "")
-    return chosen if chosen.is_absolute() else home / ".local" / "share"
+        return home / "Library" / "Application Support" / "labkit"
+    return pathlib.Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "labkit"

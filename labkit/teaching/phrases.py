@@ -1,4 +1,4 @@
-"""How values are put for a reader: times, quoted text, faults and points, in any view.
+"""How values are put for a reader: times and text from elsewhere, in any view.
 
 seconds(5.70001)    # '5.7 s'
 """
@@ -6,9 +6,8 @@ seconds(5.70001)    # '5.7 s'
 import unicodedata
 from typing import Final
 
-from labkit.simulation import Fault, Point, Run
-
 MOST: Final = 2_000  # characters of one text in a view
+_ACTING: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, direction marks, halves, line ends
 _JOINERS: Final = "\u200c\u200d"  # they hold an emoji or a syllable together
 
 
@@ -18,16 +17,18 @@ def seconds(time: float) -> str:
 
 
 def span(start: float, end: float) -> str:
-    """Two virtual times: `0.7 to 5.7 s`."""
-    return f"{seconds(start)[:-2]} to {seconds(end)}"
+    """Two virtual times, `0.7 to 5.7 s`, or one where they are equal."""
+    return seconds(end) if start == end else f"{seconds(start)[:-2]} to {seconds(end)}"
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    """`text` as it reads, with whatever would act on a screen escaped, but for those in `keep`.
+    """`text` as it reads; what would act on a screen becomes an escape, but for those in `keep`."""
+    return "".join(_escaped(c) if _acts(c) and c not in keep else c for c in text)
 
-    Control characters, marks that turn the direction and lone surrogates become escapes.
-    """
-    return "".join(c if _reads(c) or c in keep else _escaped(c) for c in text)
+
+def cut(text: str, most: int) -> str:
+    """`text`, or so many characters of it."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def quoted(text: str, most: int = MOST) -> str:
@@ -36,35 +37,8 @@ def quoted(text: str, most: int = MOST) -> str:
     return f"'{told}'" if len(text) <= most else f"'{told}…' ({len(text):,} characters)"
 
 
-def fault_words(fault: Fault) -> str:
-    """A fault: what, whom and where."""
-    if fault.kind == "cancel":
-        return f"cancel of task {fault.task} at point {fault.point}, {fault.phase}"
-    return f"{fault.kind} at step {fault.point} of the script"
-
-
-def point_words(point: Point, kind: str, run: Run) -> str:
-    """Where a fault of `kind` strikes: task and function, time and last event of fault-free `run`.
-
-    For a disconnect or a stall: the step of the script that it comes instead of.
-    """
-    after = ""
-    if point.event >= 0:
-        event = run.trace[point.event]
-        after = f", after event {event.index}: {event.actor} {event.kind}"
-        if event.get("text"):
-            after += f" {quoted(event['text'], 20)}"
-    if kind == "cancel":
-        where = f"task {point.task} waits in {point.function}"
-    else:
-        where = f"in place of {point.task} {point.function}"
-    return f"{where}, {seconds(point.time)}{after}"
-
-
-def _reads(character: str) -> bool:
-    if character.isprintable() or character in _JOINERS:
-        return True
-    return unicodedata.category(character) == "Zs"
+def _acts(character: str) -> bool:
+    return unicodedata.category(character) in _ACTING and character not in _JOINERS
 
 
 def _escaped(character: str) -> str:

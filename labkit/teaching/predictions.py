@@ -5,41 +5,33 @@ revealed; every verdict names the event that decided it. What was answered when 
 beside what was answered later.
 
     table = labkit.predict("interruptions")
-    table.answer("429 before the first delta", "retried?", "yes, after a wait")
-    table.grade()
+    table.answer("429 before", "retried?", "yes, after a wait")
+    table.grade().view("429 before", "retried?")    # the place at the event that decided it
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from traitlets import Dict, HasTraits
 
+from labkit.recovery.errors import ProviderError
 from labkit.scenarios import catalogue
-from labkit.simulation import Run, SimulationError, Unknown
+from labkit.simulation import Event, Run, SimulationError, Unknown, View
 
-from .answers import Answers, answers
+from .answers import Answer, answers
 from .controls import TwoForms
-from .exercises import trouble
-from .grades import Grade, Grades
-from .said import pick
-from .tables import Table, table
-
-Cell = tuple[str, str]  # scenario and column
+from .said import Told, pick
+from .tables import FACTS, Cell, Table, tables
 
 
-def predict(name: str, given: Mapping[Any, Any] | None = None) -> "Predictions":
-    """The prediction table of that name, with the answers of before, and those `given` now.
-
-    `given` maps a row to {column: choice}. Raises `Unknown` for a table, row, column or choice
-    that is not there, and then keeps none of them.
-    """
-    made = Predictions(table(name), answers())
-    cells = [(row, *pair) for row, columns in (given or {}).items() for pair in columns.items()]
-    checked = [made.checked(*cell) for cell in cells]
-    for row, column, choice in checked:
-        made.answer(row, column, choice)
-    return made
+def predict(name: str) -> "Predictions":
+    """The prediction table of that name, with the answers of before; raises `Unknown`."""
+    known = tables()
+    if name not in known:
+        raise Unknown("prediction table", name, known)
+    return Predictions(known[name])
 
 
 class Predictions(HasTraits, TwoForms):
@@ -47,117 +39,121 @@ class Predictions(HasTraits, TwoForms):
 
     given: "Dict[Any, Any]" = Dict()
 
-    def __init__(self, table: Table, store: Answers) -> None:
+    def __init__(self, table: Table) -> None:
         super().__init__()
         self.table = table
-        self._store = store
+        self.title = f"predictions {table.name}"
         self.refresh()
 
     def answer(self, row: str, column: str, choice: str) -> None:
         """Give or change one answer, and keep it; raises `Unknown` with what there is."""
-        row, column, choice = self.checked(row, column, choice)
-        self._store.put(self.table.question(row, column), choice)
+        cell = self.table.cell(row, column)
+        choices = {choice: choice for choice in self.table.columns[cell[1]]["choices"]}
+        answers().put(self.table.cells()[cell], pick("choice", choice, choices))
         self.refresh()
-
-    def checked(self, row: str, column: str, choice: str) -> tuple[str, str, str]:
-        """The scenario, column and choice that are meant; raises `Unknown`."""
-        row, column = self.cell(row, column)
-        choices = {choice: choice for choice in self.table.column(column).choices}
-        return row, column, pick("choice", choice, choices)
-
-    def cell(self, row: str, column: str) -> Cell:
-        """The scenario and the column that are meant; raises `Unknown`."""
-        columns = {each.name: each.words for each in self.table.columns}
-        return pick("row", row, self.table.rows), pick("column", column, columns)
 
     def refresh(self) -> None:
         """Look again at what is kept: another kernel may have answered."""
-        self.given = {cell: latest for cell, (_, latest) in self.kept().items()}
+        self.given = {cell: answer.latest for cell, answer in self._kept().items()}
 
-    def kept(self) -> dict[Cell, tuple[str, str]]:
-        """The first and the latest answer of each cell that has one of the choices."""
-        known = self._store.all()
-        found = {}
-        for row in self.table.rows:
-            for column in self.table.columns:
-                answer = known.get(self.table.question(row, column.name))
-                if answer and {answer.first, answer.latest} <= set(column.choices):
-                    found[row, column.name] = (answer.first, answer.latest)
-        return found
+    def grade(self, *, policy: Any = None, variant: str = "", reveals: bool = False) -> "Grades":
+        """Run each row and grade its answers; `variant` names another way to run the same rows.
 
-    def grade(self, *, policy: Any = None, variant: str = "", seed: int = 0) -> Grades:
-        """Run each row and grade its answers; `variant` names another way to run the same rows."""
-        return self._graded(self._runs(policy, variant, seed), variant, reveals=False)
+        Cells without an answer stay hidden unless it `reveals` them. An error that ends a run and
+        is not a provider's, such as `Livelock`, leaves.
+        """
+        tail = f"_{variant}" if variant else ""
+        runs = {row: catalogue.simulate(row + tail, policy=policy) for row in self.table.rows}
+        for run in runs.values():
+            if run.error is not None and not isinstance(run.error, ProviderError):
+                raise run.error
+        answers().mark_graded([self.table.cells()[cell] for cell in self._kept()])
+        kept, grades = self._kept(), {}
+        for row, column in self.table.cells():
+            given, trace = kept.get((row, column)), runs[row].trace
+            fact = FACTS[column](trace)
+            told = given or reveals
+            grades[row, column] = Grade(given, fact.answer, trace[fact.event]) if told else Grade()
+        return Grades(self.table, grades, runs)
 
-    def corrected(self, *, policy: Any = None, variant: str = "", seed: int = 0) -> Grades:
+    def corrected(self, *, policy: Any = None, variant: str = "") -> "Grades":
         """The whole key, read from the runs, beside the answers of before and after."""
-        return self._graded(self._runs(policy, variant, seed), variant, reveals=True)
-
-    def _graded(self, runs: Mapping[str, Run], variant: str, *, reveals: bool) -> Grades:
-        given = self.kept()
-        grades = {
-            (row, column.name): _grade(self.table, row, column.name, run, given)
-            for row, run in runs.items()
-            for column in self.table.columns
-        }
-        self._store.mark_graded(self.table.question(*cell) for cell in given)
-        which = f" ({variant})" if variant else ""
-        return Grades(f"{self.table.title}{which}", grades, runs, reveals=reveals)
-
-    def _runs(self, policy: Any, variant: str, seed: int) -> dict[str, Run]:
-        names = self._names(variant)
-        return {
-            row: catalogue.simulate(name, policy=policy, seed=seed) for row, name in names.items()
-        }
-
-    def _names(self, variant: str) -> dict[str, str]:
-        """Each row's scenario; its variant where there is one, and at least one row has it."""
-        known = set(catalogue.names())
-        if not variant:
-            return {row: row for row in self.table.rows}
-        names = {row: f"{row}_{variant}" for row in self.table.rows}
-        if known.isdisjoint(names.values()):
-            tails = [(row, n) for row in self.table.rows for n in known if n.startswith(f"{row}_")]
-            raise Unknown("variant", variant, sorted({n[len(row) + 1 :] for row, n in tails}))
-        return {row: name if name in known else row for row, name in names.items()}
+        return self.grade(policy=policy, variant=variant, reveals=True)
 
     def text(self) -> str:
-        """The questions with the answers given so far."""
-        lines = [f"Predict: {self.table.title} ({self.table.name})"]
-        for number, (row, words) in enumerate(self.table.rows.items(), start=1):
-            lines.append(f" {number}. {words}")
-            for column in self.table.columns:
-                lines.append(f"    {column.words:<46}{self.given.get((row, column.name), '...')}")
-        lines.append("Choices")
-        for column in self.table.columns:
-            lines.append(f"    {column.name}: {' | '.join(column.choices)}")
-        row, column = next(iter(self.table.rows.values())), self.table.columns[0]
-        call = f"table.answer({row!r}, {column.name!r}, {column.choices[0]!r})"
-        return "\n".join([*lines, f"Answer in the form, or in code, like {call}"])
-
-    def __repr__(self) -> str:
-        cells = len(self.table.rows) * len(self.table.columns)
-        return f"<predictions {self.table.name}: {len(self.given)} of {cells} answered>"
+        """The questions with the answers given so far, and the choices."""
+        lines = self.table.lines(lambda cell: self.given.get(cell, "..."))
+        columns = self.table.columns.items()
+        choices = [f"    {name}: {' | '.join(column['choices'])}" for name, column in columns]
+        how = "Answer in the form, or by table.answer(row, column, choice)"
+        return "\n".join([f"Predict: {self.table.title}", *lines, "Choices", *choices, how])
 
     @cached_property
     def widget(self) -> Any:
         """The form, built when it is first shown."""
-        from .prediction_form import form
+        from .prediction_form import Form
 
-        return form(self)
+        return Form(self).box
+
+    def _kept(self) -> dict[Cell, Answer]:
+        """The answer to each cell that has one of its choices."""
+        known, found = answers().all(), {}
+        for cell, question in self.table.cells().items():
+            answer, choices = known.get(question), self.table.columns[cell[1]]["choices"]
+            if answer and answer.latest in choices and answer.first in (None, *choices):
+                found[cell] = answer
+        return found
 
 
-def _grade(
-    table: Table, row: str, column: str, run: Run, given: Mapping[Cell, tuple[str, str]]
-) -> Grade:
-    first, latest = given.get((row, column), ("", ""))
-    question = table.column(column)
-    words = (table.rows[row], question.words)
-    problem = trouble(run, None)
-    if not problem:
-        try:
-            fact = question.read(run.trace)
-            return Grade(*words, first, latest, fact.answer, run.trace[fact.event])
-        except SimulationError as error:
-            problem = str(error)
-    return Grade(*words, first, latest, problem=problem)
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """One cell: what was `given`, what the run says is `right`, and the `event` that decided it.
+
+    Where the cell is not revealed, `right` is empty and `event` None.
+    """
+
+    given: Answer | None = None
+    right: str = ""
+    event: Event | None = None
+
+    @property
+    def state(self) -> str:
+        """ "right", "wrong" or "no answer yet"."""
+        if self.given is None:
+            return "no answer yet"
+        return "right" if self.given.latest == self.right else "wrong"
+
+    def __str__(self) -> str:
+        if self.event is None:
+            return self.state
+        before, after = (self.given.first, self.given.latest) if self.given else ("-", "-")
+        compared = f"before: {before}   after: {after}   run: {self.right}"
+        return f"{self.state}\n       {compared}\n       {self.event!r}"
+
+
+class Grades(Told):
+    """The grades of one table by cell, and the `runs` by row that they were read from."""
+
+    def __init__(self, table: Table, grades: Mapping[Cell, Grade], runs: Mapping[str, Run]) -> None:
+        lines = table.lines(lambda cell: str(grades[cell]))
+        states = [grade.state for grade in grades.values()]
+        counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+        super().__init__("\n".join([f"Graded: {table.title}", *lines, counts]))
+        self.table = table
+        self.grades = grades
+        self.runs = runs
+
+    def __getitem__(self, cell: Cell) -> Grade:
+        return self.grades[self.table.cell(*cell)]
+
+    def view(self, row: str, column: str) -> View:
+        """The place in the source at which the deciding event has just happened.
+
+        Raises `SimulationError` while the cell has no answer, since that would reveal it.
+        """
+        event = self[row, column].event
+        if event is None:
+            raise SimulationError(f"{self.table.title}: no answer yet, so answer it first")
+        run = self.runs[self.table.cell(row, column)[0]]
+        after = (place for place in run.recorded if place.event >= event.index)
+        return View(run, next(after, run.recorded[-1]))

@@ -3,52 +3,80 @@
     labkit.timeline(run)
     labkit.timeline(before, beside=after)     # both on one time axis
 
-One lane each for the provider's requests, the client's waits, what the page showed, what was kept,
-what came from outside, and the findings. A bar's pattern and label say how it ended, not its
-colour alone. The text form lists the same items.
+`story` reads bars and marks from the trace, and both picture and text form are made from these, so
+that they say the same. One lane each for the provider's requests (which follow one another, as in
+one stream), the client's waits, what the page showed, what was kept, what came from outside, and
+the findings. A bar's pattern and label say how it ended, not its colour alone.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import zip_longest
 from typing import Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from labkit.simulation import Run
+from labkit.simulation import Event, Run
 
-from .chart import BLUE, GREEN, GREY, INK, ORANGE, PINK, RED, SKY, YELLOW, Chart, drawable
-from .phrases import seconds
-from .story import LANES, Item, story
+from .chart import BLUE, GREEN, GREY, INK, ORANGE, PINK, RED, SKY, YELLOW, Chart
+from .phrases import MOST, cut, printable, quoted, seconds, span
 
 WIDTH: Final = 9.6  # inches, as wide as a notebook at 1280 pixels allows
 ROW: Final = 0.27  # inches of a row of marks
 TALL: Final = 1.5  # rows: a bar with its label above it
+AROUND: Final = 0.85  # inches of heading and axis
 MOST_ROWS: Final = 6  # with labels in a lane; what is left shares one more, without
-_LEFT, _RIGHT, _TOP, _BOTTOM = 1.05, 0.15, 0.32, 0.5  # inches around a run's lanes
-_CHARACTER: Final = 0.076  # inches of an average one
+LABEL: Final = 46  # characters of a label
+CHARACTER: Final = 0.0092  # of the axis' length, an average one
 
-_BARS: Final = {  # kind -> colour and pattern
-    "finished": (GREEN, ""),
-    "failed": (RED, "xxx"),
-    "stalled": (SKY, ""),
-    "left": (GREY, ".."),
-    "wait": (GREY, "///"),
-    "open": (YELLOW, ""),
-    "closed": (YELLOW, ""),
+LANES: Final = ("provider", "waits", "page", "kept", "tasks, faults", "findings")
+_ENDINGS: Final = {  # how a request may end, the most telling first; the bar's colour and pattern
+    "finish": ("finished ({reason})", GREEN, ""),
+    "http_error": ("refused, {status}", RED, "xxx"),
+    "error": ("error {code}", RED, "xxx"),
+    "drop": ("connection dropped", RED, "xxx"),
+    "end": ("ended without a finish reason", RED, "xxx"),
+    "closed": ("ended without a finish reason", RED, "xxx"),
+    "stall": ("stalled at {at}", SKY, ""),
+    "left": ("left by the client ({how})", GREY, ".."),
+    "request": ("still open at the end", GREY, ".."),
 }
-_MARKS: Final = {  # kind -> sign and colour
-    "checkpoint": ("s", BLUE),
-    "draft": ("^", ORANGE),
-    "effect": ("*", RED),
-    "status": ("d", PINK),
-    "cancel": ("X", RED),
-    "end": ("|", INK),
-    "finding": ("v", RED),
+_MARKS: Final = {  # the events that are marks: lane, words, the mark's colour and sign
+    ("page", "status"): ("page", "status: {text}", PINK, "d"),
+    ("session", "checkpoint"): ("kept", "checkpoint: {step}", BLUE, "s"),
+    ("session", "draft"): ("kept", "draft ({reason}): '{text}'", ORANGE, "^"),
+    ("ledger", "effect"): ("kept", "effect: {name}", RED, "*"),
+    ("user", "cancel"): ("tasks, faults", "user cancels {task}", RED, "X"),
+    ("lab", "fault"): ("tasks, faults", "fault: {fault}", RED, "P"),
+    ("lab", "left_over"): ("tasks, faults", "{task} left over", RED, "D"),
+    ("lab", "end"): ("tasks, faults", "{task} ends: {outcome}", INK, "|"),
 }
+_DELTAS: Final = ("role", "say", "think", "call", "finish")
+_FAILURES: Final = ("http_error", "error", "drop")
+_CUTS: Final = ("cancel", "fault", "end")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A bar from `start` to `end` (virtual seconds), or a mark at `start`, which has a `sign`.
+
+    The chart shows `label`, the text form also `more`. `ticks` are moments inside a bar; from
+    `silent` on nothing came any more.
+    """
+
+    lane: str
+    start: float
+    end: float
+    label: str
+    colour: str
+    more: str = ""
+    sign: str = ""
+    pattern: str = ""
+    ticks: tuple[float, ...] = ()
+    silent: float | None = None
 
 
 def timeline(run: Run, beside: Run | None = None, *, marks: Sequence[str] = ("", "")) -> Chart:
@@ -58,13 +86,89 @@ def timeline(run: Run, beside: Run | None = None, *, marks: Sequence[str] = ("",
     """
     runs = [run] if beside is None else [run, beside]
     told = [story(each) for each in runs]
-    names = [mark + heading(each) for mark, each in zip(marks, runs, strict=False)]
-    text = "\n\n".join(_text(name, items) for name, items in zip(names, told, strict=True))
-    return Chart(lambda: _figure(runs, told, names), text, f"timeline of {' and '.join(names)}")
+    names = [f"{mark}{_heading(each)}" for mark, each in zip(marks, runs, strict=False)]
+    text = "\n\n".join(map(_text, names, told))
+    end = max(0.001, *(each.time for each in runs))
+    return Chart(lambda: _figure(names, told, end), text, f"timeline of {' and '.join(names)}")
 
 
-def heading(run: Run) -> str:
-    """The run in one line: scenario, how it ended, and when."""
+def story(run: Run) -> list[Item]:
+    """All of a run's bars and marks, in the order of time."""
+    events = run.trace
+    items = [*_requests(events), *_waits(events), *_segments(events)]
+    for event in events:
+        if (event.actor, event.kind) in _MARKS:
+            lane, words, colour, sign = _MARKS[event.actor, event.kind]
+            label = _filled(words, event)
+            items.append(Item(lane, event.time, event.time, label, colour, sign=sign))
+    for found in run.findings:
+        at = events[found.event].time
+        items.append(Item("findings", at, at, found.name, RED, f": {found.cure}", sign="v"))
+    return sorted(items, key=lambda item: item.start)
+
+
+def _requests(events: Sequence[Event]) -> Iterator[Item]:
+    begins = [event for event in events if event.kind == "request"]
+    for begin, following in zip_longest(begins, begins[1:]):
+        until = following.index if following else None
+        own = [event for event in events[begin.index : until] if event.actor == "provider"]
+        first = {event.kind: event for event in reversed(own)}
+        last = next(first[kind] for kind in _ENDINGS if kind in first)
+        over = first.get("left") or first.get("closed") or own[-1]
+        words, colour, pattern = _ENDINGS[last.kind]
+        label = f"request {begin.get('attempt')}: {_filled(words, last)}"
+        ticks = tuple(event.time for event in own if event.kind in _DELTAS)
+        silent = last.time if last.kind == "stall" else None
+        when = begin.time, over.time
+        yield Item("provider", *when, label, colour, "", "", pattern, ticks, silent)
+
+
+def _waits(events: Sequence[Event]) -> Iterator[Item]:
+    """The waits that the client told of, and pauses between a failure and the next request."""
+    failed: float | None = None
+    for event in events:
+        if event.kind == "wait":
+            failed = None
+            until = event.time + event["seconds"]
+            cuts = [later.time for later in events[event.index :] if later.kind in _CUTS]
+            over = min([until, *cuts])
+            label = f"waits {seconds(event['seconds'])} ({event['reason']})"
+            more = ", cut short" if over < until - 1e-6 else ""
+            yield Item("waits", event.time, over, label, GREY, more, pattern="///")
+        elif event.kind in _FAILURES:
+            failed = event.time
+        elif event.kind == "request" and failed is not None:
+            if event.time > failed:
+                label, more = f"pauses {seconds(event.time - failed)}", ", without saying why"
+                yield Item("waits", failed, event.time, label, GREY, more, pattern="///")
+            failed = None
+
+
+def _segments(events: Sequence[Event]) -> Iterator[Item]:
+    number, pieces = 1, list[Event]()
+    for event in events:
+        if event.kind == "shown":
+            pieces.append(event)
+        elif event.kind == "segment_end":
+            yield _segment(f"segment {number}, closed by {event['reason']}", pieces, event)
+            number, pieces = number + 1, []
+    if pieces:
+        yield _segment(f"segment {number}", pieces, pieces[-1])
+
+
+def _segment(name: str, pieces: Sequence[Event], last: Event) -> Item:
+    ticks = tuple(piece.time for piece in pieces)
+    label = f"{name}: {quoted(''.join(piece['text'] for piece in pieces))}"
+    start = min([last.time, *ticks])
+    return Item("page", start, last.time, label, YELLOW, f", {len(ticks)} deltas", ticks=ticks)
+
+
+def _filled(words: str, event: Event) -> str:
+    parts = defaultdict(str, event.data) | {"at": seconds(event.time)}
+    return printable(words.format_map(parts)[:MOST])
+
+
+def _heading(run: Run) -> str:
     how = "ends" if run.error is None else f"ends with {type(run.error).__name__}"
     return f"{run.scenario.name}: {how} at {seconds(run.time)}"
 
@@ -72,127 +176,79 @@ def heading(run: Run) -> str:
 def _text(name: str, items: Sequence[Item]) -> str:
     lines = [name]
     for lane in LANES:
-        own = [item.words for item in items if item.lane == lane]
+        own = [f"{span(i.start, i.end)}: {i.label}{i.more}" for i in items if i.lane == lane]
         lines += [f"  {lane if n == 0 else '':<14}{words}" for n, words in enumerate(own)]
     return "\n".join(lines)
 
 
-def _figure(runs: Sequence[Run], told: Sequence[list[Item]], names: Sequence[str]) -> Figure:
-    there = {item.lane for items in told for item in items}
-    lanes = [lane for lane in LANES if lane in there]
-    end = max(max(run.time for run in runs), 0.001)
-    layouts = [_Layout(items, lanes, end) for items in told]
-    heights = [layout.rows * ROW for layout in layouts]
-    gap = _TOP + _BOTTOM
-    total = sum(heights) + gap * len(layouts)
-    figure = Figure(figsize=(WIDTH, total))
-    below = total
-    for layout, height, name in zip(layouts, heights, names, strict=True):
-        below -= _TOP + height
-        wide = (WIDTH - _LEFT - _RIGHT) / WIDTH
-        axes = figure.add_axes((_LEFT / WIDTH, below / total, wide, height / total))
-        below -= _BOTTOM
-        axes.set_title(
-            drawable(name, 90), loc="left", fontsize=11, fontweight="bold", parse_math=False
-        )
-        layout.draw(axes)
+def _figure(names: Sequence[str], told: Sequence[Sequence[Item]], end: float) -> Figure:
+    there = [lane for lane in LANES if any(i.lane == lane for items in told for i in items)]
+    charts = [[rows(items, lane, end) for lane in there] for items in told]
+    heights = [sum(len(lane) * _tall(lane) for lane in lanes) for lanes in charts]
+    size = (WIDTH, sum(heights) * ROW + len(heights) * AROUND)
+    figure = Figure(figsize=size, layout="constrained")
+    every = figure.subplots(len(heights), squeeze=False, gridspec_kw={"height_ratios": heights})
+    for axes, lanes, height, name in zip(every.flat, charts, heights, names, strict=True):
+        axes.set_title(cut(name, 90), loc="left", fontsize=11, fontweight="bold")
+        axes.set(xlim=(-0.01 * end, 1.03 * end), ylim=(height, 0))
+        axes.set_xlabel("virtual time (seconds)", fontsize=9)
+        axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.set_yticks(_draw(axes, lanes, end), there)
+        axes.tick_params(axis="y", length=0)
     return figure
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    item: Item
-    top: float  # in rows, from above
-    label: str
-    at: float  # seconds; `side` of the label stands here
-    side: str
+def rows(items: Sequence[Item], lane: str, end: float) -> list[list[Item]]:
+    """The rows of a lane: no bar or label meets another, but in one more that takes the rest."""
+    found: list[list[Item]] = [[] for _ in range(MOST_ROWS + 1)]
+    for item in (item for item in items if item.lane == lane):
+        left, _, _ = reach(item, end)
+        free = (row for row in found[:-1] if not row or reach(row[-1], end)[1] <= left)
+        next(free, found[-1]).append(item)
+    return [row for row in found if row] or [[]]
 
 
-class _Layout:
-    """Gives each item a row of its lane in which neither its bar nor its label meets another."""
-
-    def __init__(self, items: Sequence[Item], lanes: Sequence[str], end: float) -> None:
-        self.end = end
-        self.inch = end * 1.04 / (WIDTH - _LEFT - _RIGHT)  # seconds in one
-        self.placed: list[_Placed] = []
-        self.lanes: list[tuple[str, float, float]] = []  # name, top, height, in rows
-        self.rows = 0.0
-        for lane in lanes:
-            height = self._lane([item for item in items if item.lane == lane])
-            self.lanes.append((lane, self.rows, height))
-            self.rows += height
-
-    def _lane(self, items: Sequence[Item]) -> float:
-        taken = [-self.end] * MOST_ROWS
-        tall = TALL if any(item.kind in _BARS for item in items) else 1.0
-        used = 1
-        for item, label in _merged(items):
-            at, side, left, right = self._room(item, label)
-            row = next((n for n, until in enumerate(taken) if until <= left), MOST_ROWS)
-            if row < MOST_ROWS:
-                taken[row] = right + 0.1 * self.inch
-            shown = label if row < MOST_ROWS else ""
-            self.placed.append(_Placed(item, self.rows + row * tall, shown, at, side))
-            used = max(used, row + 1)
-        return used * tall
-
-    def _room(self, item: Item, label: str) -> tuple[float, str, float, float]:
-        """Where the label stands, and from where to where bar and label reach."""
-        wide = len(label) * _CHARACTER * self.inch
-        shift = 0.0 if item.kind in _BARS else 0.1 * self.inch
-        if item.start + shift + wide <= self.end * 1.03:
-            return item.start + shift, "left", item.start, max(item.end, item.start + shift + wide)
-        return item.end - shift, "right", min(item.start, item.end - shift - wide), item.end
-
-    def draw(self, axes: Axes) -> None:
-        """Put everything on `axes`."""
-        axes.set_xlim(-0.01 * self.end, self.end * 1.03)
-        axes.set_ylim(self.rows, 0)
-        axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
-        axes.set_xlabel("virtual time (seconds)", fontsize=9)
-        axes.set_yticks([top + height / 2 for _, top, height in self.lanes])
-        axes.set_yticklabels([name for name, _, _ in self.lanes])
-        axes.tick_params(axis="y", length=0)
-        for number, (_, top, height) in enumerate(self.lanes):
-            axes.axhspan(top, top + height, color="#F4F4F4" if number % 2 else "white", zorder=0)
-        for edge in ("top", "right", "left"):
-            axes.spines[edge].set_visible(False)
-        for placed in self.placed:
-            _draw(axes, placed, self.inch)
+def reach(item: Item, end: float) -> tuple[float, float, str]:
+    """From where to where bar and label reach, and the side from which the label is written."""
+    wide = (len(cut(item.label, LABEL)) + 3) * CHARACTER * end
+    if item.start + wide <= end * 1.03:
+        return item.start, max(item.end, item.start + wide), "left"
+    return min(item.start, item.end - wide), item.end, "right"
 
 
-def _merged(items: Sequence[Item]) -> Iterator[tuple[Item, str]]:
-    """Items with their labels; marks that say the same at the same time become one."""
-    same = Counter((item.start, item.label) for item in items if item.kind not in _BARS)
-    for (start, label), group in groupby(items, key=lambda item: (item.start, item.label)):
-        count = same[start, label]
-        told = drawable(label) + (f" ({count} times)" if count > 1 else "")
-        yield from [(item, told) for item in group][: 1 if count else None]
+def _tall(lane: list[list[Item]]) -> float:
+    return 1.0 if all(item.sign for item in lane[0]) else TALL
 
 
-def _draw(axes: Axes, placed: _Placed, inch: float) -> None:
-    item, middle = placed.item, placed.top + 0.5
-    if item.kind in _BARS:
-        _bar(axes, item, placed.top + 1.05, inch)
-        middle = placed.top + 0.42
-    else:
-        sign, colour = _MARKS.get(item.kind, ("o", INK))
-        axes.plot([item.start], [middle], sign, color=colour, markersize=9, zorder=4)
-    axes.text(
-        placed.at, middle, placed.label, ha=placed.side, va="center", fontsize=9, parse_math=False
-    )
+def _draw(axes: Axes, lanes: list[list[list[Item]]], end: float) -> list[float]:
+    """Draw lane under lane; where the middle of each is."""
+    top, middles = 0.0, []
+    for number, lane in enumerate(lanes):
+        height = len(lane) * _tall(lane)
+        axes.axhspan(top, top + height, color="#F4F4F4" if number % 2 else "white", zorder=0)
+        middles.append(top + height / 2)
+        for below, row in enumerate(lane):
+            for item in row:
+                label = cut(item.label, LABEL) if below < MOST_ROWS else ""
+                _item(axes, item, label, top + below * _tall(lane) + 0.42, end)
+        top += height
+    return middles
 
 
-def _bar(axes: Axes, item: Item, middle: float, inch: float) -> None:
-    colour, hatch = _BARS[item.kind]
-    width = max(item.end - item.start, 0.04 * inch)
-    look: dict[str, Any] = {"height": 0.6, "edgecolor": INK, "linewidth": 0.7}
-    axes.barh(middle, width, left=item.start, color=colour, hatch=hatch, **look, zorder=2)
+def _item(axes: Axes, item: Item, label: str, middle: float, end: float) -> None:
+    left, right, side = reach(item, end)
+    beside = 0.011 * end if item.sign else 0.0
+    at = left + beside if side == "left" else right - beside
+    axes.text(at, middle, label, ha=side, va="center", fontsize=9)
+    if item.sign:
+        axes.plot(item.start, middle, item.sign, color=item.colour, markersize=9)
+        return
+    middle += 0.63
+    look: dict[str, Any] = {"height": 0.6, "edgecolor": INK, "linewidth": 0.7, "zorder": 2}
+    width = max(item.end - item.start, 0.005 * end)
+    axes.barh(middle, width, left=item.start, color=item.colour, hatch=item.pattern, **look)
     if item.silent is not None:
         quiet = item.end - item.silent
-        axes.barh(middle, quiet, left=item.silent, color="white", hatch="---", **look, zorder=2.5)
-    if item.ticks:
-        thin = 0.9 if len(item.ticks) < 80 else 0.3
-        axes.vlines(item.ticks, middle - 0.3, middle + 0.3, colors=INK, linewidth=thin, zorder=3)
-    if item.kind == "closed":
-        axes.vlines([item.end], middle - 0.45, middle + 0.45, colors=INK, linewidth=3, zorder=4)
+        axes.barh(middle, quiet, left=item.silent, color="white", hatch="---", **look)
+    axes.vlines(item.ticks, middle - 0.3, middle + 0.3, colors=INK, linewidth=0.8, zorder=3)

@@ -16,17 +16,15 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from labkit.scenarios import catalogue
-from labkit.simulation import Fault, Run, Scenario, Unknown
-from labkit.simulation.faults import STEP_FAULTS, TASK_FAULTS
+from labkit.simulation import Fault, Run, Unknown
+from labkit.simulation.faults import TASK_FAULTS
 
-_CLIENT: Final = Fault("cancel", 0).task
-_PHASES: Final = {"w": "waiting", "wake": "waking"}
+CLIENT: Final = Fault("cancel", 0).task
+_PHASES: Final = {"w": "waiting", "wake": "waking", "": "waiting"}
 _FAULT: Final = re.compile(
-    r"(?P<kind>[a-z]+)@(?:(?P<task>[\w%.-]+)\.)?(?P<point>[0-9]{1,9})(?P<phase>[a-z]*)", re.ASCII
+    r"(?P<kind>[a-z]+)@(?:(?P<task>[\w%.-]+)\.)?(?P<point>[0-9]{1,9})(?P<phase>w|wake|)", re.ASCII
 )
-_WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
-_NUMBER: Final = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?(e-?[0-9]{1,3})?")
-_SHAPE: Final = "kind@point, name=number or seed=number"
+_SHAPE: Final = "a fault is like cancel@5w, cancel@5wake, cancel@task.5w, stall@5, disconnect@5"
 
 
 class TokenError(ValueError):
@@ -35,117 +33,72 @@ class TokenError(ValueError):
 
 def from_token(token: str) -> Run:
     """The run that `token` stands for; raises `TokenError`."""
-    scenario, policy, faults, seed = inputs(token)
-    return catalogue.simulate(scenario, policy=policy, faults=faults, seed=seed)
-
-
-def inputs(token: str) -> tuple[Scenario, Any, tuple[Fault, ...], int]:
-    """Scenario, policy, faults and seed of `token`; raises `TokenError`."""
-    name, *parts = token.strip().split("~")
-    try:
-        scenario = catalogue.find(name)
-    except Unknown as error:
-        raise TokenError(_wrong(1, name, error)) from None
     faults: list[Fault] = []
     given: dict[str, Any] = {}
-    for number, part in enumerate(parts, start=2):
+    for number, part in enumerate(token.strip().split("~"), start=1):
         try:
-            _read(part, scenario, faults, given)
+            if number == 1:
+                scenario = catalogue.find(part)
+            elif "=" in part:
+                _read_number(part, {**numbers(scenario.policy), "seed": 0}, given)
+            else:
+                faults.append(_read_fault(part))
         except (ValueError, LookupError) as error:
-            raise TokenError(_wrong(number, part, error)) from None
+            raise TokenError(f"part {number}, {part[:60]!r}: {error}") from None
     seed = given.pop("seed", 0)
     try:
         policy = replace(scenario.policy, **given) if given else scenario.policy
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise TokenError(f"the policy contradicts itself: {error}") from None
-    return scenario, policy, tuple(faults), seed
+    return catalogue.simulate(scenario, policy=policy, faults=faults, seed=seed)
 
 
 def token_of(run: Run) -> str:
-    """The token of `run`; raises `TokenError` where the scenario or policy is nobody else's."""
-    scenario = run.scenario
-    if catalogue.catalogue().get(scenario.name) is not scenario:
-        raise TokenError(f"{scenario.name} is your own scenario: nobody else has it")
-    parts = [scenario.name, *map(_fault, run.faults), *_numbers(scenario.policy, run.policy)]
-    return "~".join(parts + ([f"seed={run.seed}"] if run.seed else []))
+    """The token of `run`; empty where nobody else has its scenario, or more than numbers differ."""
+    name, default = run.scenario.name, run.scenario.policy
+    own = numbers(default)
+    told = {name: v for name, v in numbers(run.policy).items() if v != own.get(name)}
+    same = run.policy == (replace(default, **told) if told else default)
+    if not same or catalogue.catalogue().get(name) is not run.scenario:
+        return ""
+    if run.seed:
+        told["seed"] = run.seed
+    parts = [f"{name}={repr(v).removesuffix('.0').replace('e+', 'e')}" for name, v in told.items()]
+    return "~".join([name, *map(_fault, run.faults), *parts])
 
 
-def numbers(policy: Any) -> dict[str, float]:
-    """The policy's numbers by name; none where it is no record of such."""
-    if not is_dataclass(policy):
-        return {}
-    values = {field.name: getattr(policy, field.name) for field in fields(policy)}
-    return {name: v for name, v in values.items() if type(v) in (int, float)}
+def numbers(policy: Any) -> dict[str, Any]:
+    """The policy's numbers by name, whole ones as `int`; none where it is no record."""
+    kinds = {f.name: f.type for f in fields(policy)} if is_dataclass(policy) else {}
+    return {
+        name: kind(getattr(policy, name)) for name, kind in kinds.items() if kind in (int, float)
+    }
 
 
-def _read(part: str, scenario: Scenario, faults: list[Fault], given: dict[str, Any]) -> None:
-    name, equals, value = part.partition("=")
-    if not equals:
-        faults.append(_read_fault(part))
-        return
+def _read_number(part: str, own: dict[str, Any], given: dict[str, Any]) -> None:
+    name, _, value = part.partition("=")
+    if name not in own:
+        raise Unknown("number", name, own)
     if name in given:
         raise ValueError("given twice")
-    own = numbers(scenario.policy)
-    if name == "seed":
-        given[name] = _read_whole(value)
-    elif name in own:
-        whole = name in _wholes(scenario.policy)
-        given[name] = _read_whole(value) if whole else _read_number(value)
-    else:
-        raise Unknown("number", name, ("seed", *own))
+    whole = isinstance(own[name], int)
+    try:
+        given[name] = int(value) if whole else float(value)
+    except ValueError:
+        raise ValueError(f"a{' whole' if whole else ''} number is needed") from None
 
 
 def _read_fault(part: str) -> Fault:
     found = _FAULT.fullmatch(part)
-    if found is None:
-        raise ValueError(f"a part is {_SHAPE}")
-    kind, task, point, phase = found.group("kind", "task", "point", "phase")
-    if kind not in TASK_FAULTS + STEP_FAULTS:
-        raise Unknown("fault", kind, TASK_FAULTS + STEP_FAULTS)
-    if kind in STEP_FAULTS:
-        if phase or task:
-            raise ValueError(f"a {kind} has neither phase nor task: {kind}@{point}")
-        return Fault(kind, int(point))
-    if phase not in _PHASES:
-        raise Unknown("phase", phase, _PHASES)
-    return Fault(kind, int(point), unquote(task) if task else _CLIENT, _PHASES[phase])
-
-
-def _read_whole(value: str) -> int:
-    if not _WHOLE.fullmatch(value):
-        raise ValueError("a whole number is needed")
-    return int(value)
-
-
-def _read_number(value: str) -> float:
-    if not _NUMBER.fullmatch(value):
-        raise ValueError("a number is needed")
-    return float(value)
-
-
-def _wholes(policy: Any) -> set[str]:
-    return {field.name for field in fields(policy) if field.type in (int, "int")}
+    if found is None or (found["kind"] in TASK_FAULTS) != bool(found["phase"]):
+        raise ValueError(_SHAPE)
+    task = unquote(found["task"] or CLIENT)
+    return Fault(found["kind"], int(found["point"]), task, _PHASES[found["phase"]])
 
 
 def _fault(fault: Fault) -> str:
-    if fault.kind in STEP_FAULTS:
+    if fault.kind not in TASK_FAULTS:
         return f"{fault.kind}@{fault.point}"
-    task = "" if fault.task == _CLIENT else quote(fault.task, safe="").replace("~", "%7E") + "."
-    phase = next(letter for letter, name in _PHASES.items() if name == fault.phase)
+    task = "" if fault.task == CLIENT else quote(fault.task, safe="").replace("~", "%7E") + "."
+    phase = next(short for short, name in _PHASES.items() if name == fault.phase)
     return f"{fault.kind}@{task}{fault.point}{phase}"
-
-
-def _numbers(default: Any, policy: Any) -> list[str]:
-    own, changed = numbers(default), numbers(policy)
-    told = {name: v for name, v in changed.items() if name in own and v != own[name]}
-    if policy != (replace(default, **told) if told else default):
-        raise TokenError("the policy differs in more than its numbers: a token cannot say that")
-    return [f"{name}={_short(value)}" for name, value in told.items()]
-
-
-def _short(value: float) -> str:
-    return repr(value).removesuffix(".0").replace("e+", "e")
-
-
-def _wrong(number: int, part: str, error: Exception) -> str:
-    return f"part {number}, {part[:60]!r}: {error}"

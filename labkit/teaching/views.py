@@ -9,36 +9,36 @@ the widget shows them.
 """
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from labkit.simulation import Run, Segment, View
+from labkit.simulation import Fault, Run, Segment, View
 from labkit.simulation.breakpoints import short
 
-from .phrases import fault_words, printable, quoted, seconds
+from .phrases import cut, printable, quoted, seconds
 
-MOST_FINDINGS: Final = 5
+MOST_FINDINGS: Final = 4
 RECENT: Final = 5  # events
 
 
 def register() -> None:
-    """Where IPython runs: let runs and views be shown in both forms; without it, nothing."""
+    """Where IPython runs: let runs and places show themselves; without it, nothing."""
     from IPython import get_ipython
 
     shell = get_ipython()
     if shell is not None:
         formatter = shell.display_formatter.mimebundle_formatter
-        formatter.for_type(Run, lambda run: bundle(run_text(run), lambda: _run_widget(run)))
-        formatter.for_type(View, lambda view: bundle(view_text(view), lambda: _view_widget(view)))
+        formatter.for_type(Run, lambda run: {"text/plain": run_text(run)})
+        formatter.for_type(View, _place_forms)
 
 
-def bundle(text: str, widget: Callable[[], Any]) -> dict[str, Any]:
-    """Both forms of one object, for the notebook."""
-    return {**widget()._repr_mimebundle_(), "text/plain": text}
+def _place_forms(view: View) -> dict[str, Any]:
+    from .stepper import stepper  # brings ipywidgets, so not before it is needed
+
+    return stepper(view.run, at=view)._repr_mimebundle_()
 
 
 def show(*things: Any) -> None:
-    """Show `things` here and now: runs, views, charts, tables, in the middle of a cell."""
+    """Show runs, views, charts or tables in the middle of a cell."""
     from IPython.display import display
 
     display(*things)  # type: ignore[no-untyped-call]
@@ -46,127 +46,77 @@ def show(*things: Any) -> None:
 
 def run_text(run: Run) -> str:
     """What happened in `run`, in 5 to 15 lines."""
-    scenario = run.scenario
-    lines = [f"{scenario.name}: {printable(scenario.claim)}"]
-    lines += _lines("outcome", [outcome(run), *_notes(run)])
-    lines += _lines("requests", [_counted(run)])
-    lines += _lines("page", _segments(run.segments))
-    if run.ledger:
-        lines += _lines("effects", [f"{e.name} at {seconds(e.time)}" for e in run.ledger])
-    lines += _lines("findings", _findings(run))
-    if run.faults:
-        struck = [f"{fault_words(fault)}: struck" for fault in run.struck]
-        missed = [f"{fault_words(f)}: did not strike, never reached" for f in run.missed]
-        lines += _lines("faults", struck + missed)
+    findings = [repr(found) for found in run.findings] or ["none"]
+    if len(findings) > MOST_FINDINGS:
+        findings[MOST_FINDINGS:] = [f"and {len(findings) - MOST_FINDINGS} more"]
+    sections = {
+        "outcome": [_outcome(run), *map(printable, getattr(run.error, "__notes__", ()))],
+        "requests": [_requests(run)],
+        "page": page(run.segments),
+        "effects": [f"{effect.name} at {seconds(effect.time)}" for effect in run.ledger],
+        "findings": findings if run.scenario.judges else ["none: this scenario has no judges"],
+        "faults": [_fault(fault, run) for fault in run.faults],
+    }
+    lines = [f"{run.scenario.name}: {printable(run.scenario.claim)}"]
+    for title, told in sections.items():
+        lines += [f"{'' if number else title:<9} {line}" for number, line in enumerate(told)]
     return "\n".join(lines)
-
-
-def outcome(run: Run) -> str:
-    """How `run` ended, and when."""
-    if run.error is not None:
-        how = f"{type(run.error).__name__} {printable(str(run.error))}".strip()
-    elif run.result is None:
-        how = "ended without an error"
-    else:
-        how = f"result {printable(repr(run.result))[:200]}"
-    return f"{how}, at {seconds(run.time)}"
 
 
 def view_text(view: View) -> str:
-    """The place in words: source, locals and what the line changes, caller, events, page."""
+    """The place in words: source, locals and what the line changes, last events, page."""
     place = view.place
     title = f"{place.function} in {short(place.file)}, task {place.task}, at {seconds(place.time)}"
     lines = [f"'{place.breakpoint}': {title}" if place.breakpoint else title, ""]
-    lines += _source(view)
+    source = textwrap.dedent("\n".join(text for _, text in view.source())).split("\n")
+    for (number, _), text in zip(view.source(), source, strict=True):
+        lines.append(f"{'->' if number == place.line else '  '} {printable(text)}".rstrip())
     lines += ["", "locals before the line"]
-    changed = view.changed
-    for name, value in view.locals.items():
-        if opaque(value) and name not in changed:
-            continue
-        after = f"  -> changed to {shown(changed[name][1])}" if name in changed else ""
-        lines.append(f"  {name} = {shown(value)}{after}")
-    new = [name for name in changed if name not in view.locals]
-    lines += [f"  {name}: set by the line to {shown(changed[name][1])}" for name in new]
-    if objects := [n for n, v in view.locals.items() if opaque(v) and n not in changed]:
-        lines.append(f"  and objects: {', '.join(objects)}")
-    if others := caller_locals(view):
-        lines.append("locals of its caller")
-        lines += [f"  {name} = {shown(value)}" for name, value in others.items()]
+    for name, value, after in local_rows(view):
+        lines.append(f"  {name} = {value}{after and f'  -> {after}'}")
     lines += ["last events", *[f"  {event!r}" for event in view.events[-RECENT:]]]
-    lines += ["seen by the user", *[f"  {told}" for told in _segments(view.segments)]]
-    return "\n".join(lines)
+    return "\n".join([*lines, "seen by the user", *[f"  {told}" for told in page(view.segments)]])
 
 
-def shown(value: Any, most: int = 100) -> str:
-    """A frozen value on one line of at most so many characters."""
-    told = printable(repr(value))
-    return told if len(told) <= most else told[: most - 1] + "…"
+def local_rows(view: View) -> list[tuple[str, str, str]]:
+    """Each local: name, value before the line, and `changed to ...` where the line changes it.
+
+    The caller's follow, but for those of the same name. Objects of which only the class was
+    recorded, a function or a stream, are left out.
+    """
+    values = {name: _value(value) for name, value in view.locals.items()}
+    after = {name: f"changed to {_value(new)}" for name, (_, new) in view.changed.items()}
+    rows = {name: values.get(name, "(not there yet)") for name in {**values, **after}}
+    rows |= {f"caller's {n}": _value(v) for n, v in view.caller.items() if n not in rows}
+    return [(n, v, after.get(n, "")) for n, v in rows.items() if n in after or v[0] != "<"]
 
 
-def caller_locals(view: View) -> Mapping[str, Any]:
-    """The caller's locals, but for functions and other objects, and for what is the same here."""
-    own = view.locals
-    return {
-        name: value
-        for name, value in view.caller.items()
-        if not opaque(value) and (name not in own or own[name] != value)
-    }
+def page(segments: tuple[Segment, ...]) -> list[str]:
+    """What the user has seen, one line a segment."""
+    states = [f"closed by {part.reason}" if part.reason else "open" for part in segments]
+    told = enumerate(zip(states, segments, strict=True), start=1)
+    return [f"segment {n}, {state}: {quoted(part.text, 400)}" for n, (state, part) in told]
 
 
-def opaque(value: Any) -> bool:
-    """Whether only the class of it is shown: a function, a stream."""
-    return repr(value).startswith("<")
+def _value(value: Any) -> str:
+    return cut(printable(repr(value)), 100)
 
 
-def _source(view: View) -> Iterator[str]:
-    around = view.source()
-    texts = textwrap.dedent("\n".join(text for _, text in around)).split("\n")
-    for (number, _), text in zip(around, texts, strict=True):
-        arrow = "->" if number == view.place.line else "  "
-        yield f"{arrow} {printable(text)}".rstrip()
+def _outcome(run: Run) -> str:
+    how = f"result {cut(printable(repr(run.result)), 200)}"
+    if run.error is not None:
+        how = f"{type(run.error).__name__} {printable(str(run.error))}".rstrip()
+    elif run.result is None:
+        how = "ended without an error"
+    return f"{how}, at {seconds(run.time)}"
 
 
-def _lines(title: str, told: Iterable[str]) -> list[str]:
-    return [f"{'' if n else title:<9} {line}" for n, line in enumerate(told)]
-
-
-def _notes(run: Run) -> list[str]:
-    return [printable(note) for note in getattr(run.error, "__notes__", ())]
-
-
-def _counted(run: Run) -> str:
+def _requests(run: Run) -> str:
     requests = sum(event.kind == "request" for event in run.trace)
     waited = sum(event["seconds"] for event in run.trace if event.kind == "wait")
-    return f"{requests}; the client asked to wait {seconds(waited)} in all"
+    wait = f"; the client asked to wait {seconds(waited)} in all" if waited else ""
+    return f"{requests}{wait}"
 
 
-def _segments(segments: Iterable[Segment]) -> list[str]:
-    """One line a segment; nothing shown is said too."""
-    told = []
-    for number, segment in enumerate(segments, start=1):
-        state = f"closed by {segment.reason}" if segment.reason else "open"
-        told.append(f"segment {number}, {state}: {quoted(segment.text, 400)}")
-    return told
-
-
-def _findings(run: Run) -> list[str]:
-    told = [
-        f"{found.name} at event {found.event} ({seconds(run.trace[found.event].time)}):"
-        f" {found.cure}"
-        for found in run.findings
-    ]
-    if len(told) > MOST_FINDINGS:
-        told[MOST_FINDINGS - 1 :] = [f"and {len(told) - MOST_FINDINGS + 1} more"]
-    return told or ["none" if run.scenario.judges else "none: this scenario has no judges"]
-
-
-def _run_widget(run: Run) -> Any:
-    from .stepper import card
-
-    return card(run)
-
-
-def _view_widget(view: View) -> Any:
-    from .stepper import stepper
-
-    return stepper(view.run, at=view).widget
+def _fault(fault: Fault, run: Run) -> str:
+    return f"{fault}: {'struck' if fault in run.struck else 'did not strike, never reached'}"

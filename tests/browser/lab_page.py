@@ -11,13 +11,14 @@ import re
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from labkit.commands import sandbox, system
+from labkit.commands import sandbox
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -29,6 +30,7 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
 ]
 PATIENCE = 60.0  # seconds for anything that a busy machine may delay
+expect.set_options(timeout=20_000)  # playwright's own 5 s are short for two busy cores
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +49,18 @@ class Lab:
         with urllib.request.urlopen(request, timeout=30) as answer:
             body = answer.read()
         return json.loads(body) if body else None
+
+    def wait_until_it_listens(self) -> None:
+        """JupyterLab prints its address and then listens."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self.api("status")
+                return
+            except urllib.error.URLError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
 
     def add(self, name: str, *sources: str) -> str:
         """Write a notebook of these code cells into `work`; its name."""
@@ -83,11 +97,14 @@ def running_lab(folder: pathlib.Path) -> Iterator[Lab]:
         for line in process.stdout:
             found = re.search(r"(http://127\.0\.0\.1:\d+/)\S*\?token=(\w+)", line)
             if found:
-                yield Lab(found[1], found[2], pathlib.Path(variables["LABKIT_WORK"]), process)
+                lab = Lab(found[1], found[2], pathlib.Path(variables["LABKIT_WORK"]), process)
+                lab.wait_until_it_listens()
+                yield lab
                 return
         raise RuntimeError(f"the lab ended with exit code {process.wait()}")
     finally:
-        system.end(process)
+        process.terminate()
+        process.wait(PATIENCE)
 
 
 class LabPage:
@@ -126,6 +143,27 @@ class LabPage:
         self.page.locator(".lm-MenuBar-item", has_text=re.compile(r"^Run$")).click()
         self.page.locator(".lm-Menu-item", has_text=re.compile(r"^Run All Cells$")).click()
         self.wait_until_idle()
+
+    def run_cell(self, number: int) -> None:
+        """Run code cell `number` by keyboard, without waiting for it."""
+        self.cell(number).locator(".jp-InputArea-editor .cm-content").click()
+        self.page.keyboard.press("Shift+Enter")
+
+    def show(self, name: str) -> None:
+        """Bring the tab of that name to the front."""
+        self.page.locator(".lm-TabBar-tab", has_text=name).click()
+
+    def top(self, thing: Locator) -> float:
+        """Where it stands on the page once it is scrolled to and no longer moves."""
+        before = -1.0
+        for _ in range(100):
+            thing.scroll_into_view_if_needed()
+            box = thing.bounding_box()
+            if box and box["y"] == before:
+                return before
+            before = box["y"] if box else -1.0
+            self.page.wait_for_timeout(200)
+        raise TimeoutError(f"{thing} does not come to rest")
 
     def waiting_cells(self) -> int:
         """How many cells show `[*]`."""

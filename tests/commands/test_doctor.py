@@ -5,26 +5,24 @@ from __future__ import annotations
 import pathlib
 
 import pytest
+from jupyter_client import manager
 
-from labkit.commands import doctor, environment
+from labkit.commands import doctor
 
 
 def test_a_line_says_its_state_in_words_and_its_cure() -> None:
-    assert doctor.Check("kernel", "starts").line() == "ok      kernel       starts"
-    assert doctor.Check("kernel", "none", "mend it").line().startswith("PROBLEM kernel")
-    optional = doctor.Check("browser", "none", "open it", essential=False)
-    assert optional.line() == "note    browser      none: open it"
+    assert doctor.Check("kernel", "starts", "mend it").line() == "ok      kernel       starts"
+    assert doctor.Check("kernel", None, "mend it").line() == "PROBLEM kernel       missing: mend it"
+    optional = doctor.Check("browser", None, "open it", essential=False)
+    assert optional.line() == "note    browser      missing: open it"
 
 
 @pytest.mark.socket
-def test_all_is_well_where_the_tests_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("LABKIT_ENVIRONMENT", "current")
+def test_all_is_well_where_the_tests_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     names = {line.split()[1] for line in lines}
-    assert {"Python", "environment", "kernel", "widgets", "openai", "answers", "copies"} <= names
+    assert {"Python", "jupyterlab", "kernel", "widgets", "openai", "answers", "copies"} <= names
     assert not any(line.startswith("PROBLEM") for line in lines)
 
 
@@ -32,21 +30,27 @@ def test_all_is_well_where_the_tests_run(
 def test_only_what_is_essential_fails(
     essential: bool, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = doctor.Check("thing", "missing", "its cure", essential)
+    found = doctor.Check("thing", None, "its cure", essential)
     monkeypatch.setattr(doctor, "checks", lambda: iter([found]))
     assert doctor.main([]) == code
 
 
-def test_a_place_that_cannot_be_written_has_a_cure(tmp_path: pathlib.Path) -> None:
+def test_a_place_that_cannot_be_written_is_a_finding(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").touch()
-    check = doctor.writable("answers", tmp_path / "file" / "answers", doctor.ANSWERS)
-    assert "cannot be written" in check.found
-    assert "LABKIT_HOME" in check.cure
+    assert doctor.writable(tmp_path / "file" / "answers") is None
+    assert doctor.writable(tmp_path / "new" / "answers") == str(tmp_path / "new" / "answers")
 
 
-def test_a_kernel_that_does_not_start_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = pathlib.Path("no") / "such" / "python"
-    monkeypatch.setattr(environment, "python", lambda: missing)
-    [check] = doctor.kernel()
-    assert check.cure
-    assert check.essential
+def test_a_kernel_that_does_not_start_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(**_: object) -> None:
+        raise RuntimeError("Kernel died before replying to kernel_info")
+
+    monkeypatch.setattr(manager, "start_new_kernel", refuses)
+    assert doctor.from_a_kernel("1") == ""
+
+
+def test_every_check_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "from_a_kernel", lambda source: "")
+    checks = list(doctor.checks())
+    assert all(check.cure for check in checks)
+    assert {check.name for check in checks if not check.found} >= {"kernel", "widgets"}

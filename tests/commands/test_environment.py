@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from rattler import MatchSpec
 
-from labkit.commands import environment, system
+from labkit.commands import doctor, environment, system
 
 LOCK_LINE = re.compile(r"[a-z0-9-]+==[\w.]+( ; [\w.' =!<>()]+)?")
 
@@ -125,16 +125,13 @@ def test_conda_and_the_project_ask_for_the_same_python(
 # --- what is missing is one line with its cure
 
 
-@pytest.mark.parametrize("module", ["venv", "ensurepip"])
-def test_a_missing_module_is_named_with_its_cure(
-    module: str, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+@pytest.mark.socket
+def test_a_python_without_venv_is_named_with_its_cure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
-    real = importlib.util.find_spec
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == module else real(name)
-    )
-    with pytest.raises(environment.Missing, match=f"lacks the module {module}: install Python"):
+    (tmp_path / "venv.py").write_text("raise ModuleNotFoundError('split off')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(environment.Missing, match=r"cannot make .*: .*python3\.\d+-venv"):
         environment.ensure(tmp_path / "venv")
 
 
@@ -149,34 +146,47 @@ def test_a_folder_that_cannot_be_written_is_named_with_its_cure(
         environment.ensure(tmp_path / "venv")
 
 
-def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    def full(venv: pathlib.Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(environment, "_make", full)
-    with pytest.raises(environment.Missing, match="No space left on device"):
-        environment.ensure(tmp_path / "venv")
-
-
 @pytest.mark.parametrize(
-    ("said", "line"),
-    [
-        ("error: dns error: failed to lookup", "no package index can be reached: connect"),
-        ("error: build failed", "packages were not installed"),
-    ],
+    "problem", [environment.Missing("no venv: get it"), OSError(28, "No space left on device")]
 )
-def test_a_failed_installation_is_one_line_with_its_cure(
-    said: str, line: str, tmp_path: pathlib.Path
+def test_whatever_is_missing_is_one_line(
+    problem: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    way = [sys.executable, "-c", f"print({said!r}); raise SystemExit(1)"]
-    with (tmp_path / "log").open("wb") as log, pytest.raises(environment.Missing, match=line):
-        environment._first_that_works([way, way], log)
+    def fails() -> None:
+        raise problem
+
+    monkeypatch.delenv("LABKIT_ENVIRONMENT", raising=False)
+    monkeypatch.setattr(environment, "ensure", fails)
+    assert environment.run("doctor", []) == 2
+    assert capsys.readouterr().err == f"labkit: {problem}\n"
 
 
-def test_the_second_way_is_tried_when_the_first_fails(tmp_path: pathlib.Path) -> None:
-    ways = [[sys.executable, "-c", f"raise SystemExit({code})"] for code in (1, 0)]
-    with (tmp_path / "log").open("wb") as log:
-        environment._first_that_works(ways, log)
+def installed(venv: pathlib.Path, monkeypatch: pytest.MonkeyPatch, *working: str) -> list[str]:
+    """The ways that were tried, where only those of `working` work."""
+    tried: list[str] = []
+
+    def works(line: list[str], log: object) -> bool:
+        tried.append(line[2])
+        return line[2] in working
+
+    monkeypatch.setattr(environment, "_works", works)
+    monkeypatch.setattr(environment, "_create", pathlib.Path.mkdir)
+    environment._make(venv)
+    return tried
+
+
+def test_uv_installs_and_pip_does_where_uv_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    assert installed(tmp_path / "a", monkeypatch, "uv") == ["pip", "uv", "uv"]
+    assert installed(tmp_path / "b", monkeypatch, "pip") == ["pip", "uv", "pip", "uv", "pip"]
+
+
+def test_a_failed_installation_is_one_line_with_its_cure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    with pytest.raises(environment.Missing, match=r"installed: connect .*install\.log"):
+        installed(tmp_path / "venv", monkeypatch)
 
 
 # --- the second time
@@ -197,6 +207,19 @@ def test_an_environment_made_from_the_same_files_is_used_as_it_is(
     environment.ensure(stamped(tmp_path / "venv"))
 
 
+@pytest.mark.parametrize(("old", "created"), [("", 1), ("3.10 of old", 1), (sys.version, 0)])
+def test_only_another_python_throws_the_old_environment_away(
+    old: str, created: int, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    venv = stamped(tmp_path / "venv")
+    (venv / "labkit.stamp").write_text(f"{old}\nanother lock\n")
+    thrown: list[pathlib.Path] = []
+    monkeypatch.setattr(environment, "_create", thrown.append)
+    monkeypatch.setattr(environment, "_works", lambda line, log: True)
+    environment._make(venv)
+    assert len(thrown) == created
+
+
 def test_another_lock_makes_the_environment_anew(tmp_path: pathlib.Path) -> None:
     for name in ("requirements.lock", "pyproject.toml"):
         (tmp_path / name).write_text("one")
@@ -205,10 +228,17 @@ def test_another_lock_makes_the_environment_anew(tmp_path: pathlib.Path) -> None
     assert environment.fingerprint(tmp_path) != before
 
 
-def test_an_environment_without_its_python_is_not_ready(tmp_path: pathlib.Path) -> None:
+def test_an_environment_without_its_python_is_made_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    made: list[pathlib.Path] = []
+    monkeypatch.setattr(environment, "_make", made.append)
     venv = stamped(tmp_path / "venv")
+    environment.ensure(venv)
+    assert made == []
     system.python_of(venv).unlink()
-    assert not environment.is_ready(venv)
+    environment.ensure(venv)
+    assert made == [venv]
 
 
 def test_conda_and_binder_use_the_environment_they_are_in(
@@ -216,8 +246,11 @@ def test_conda_and_binder_use_the_environment_they_are_in(
 ) -> None:
     for name, value in conda["variables"].items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(environment, "VENV", environment.ROOT / "no" / "venv")
     monkeypatch.setattr(environment, "_make", lambda venv: pytest.fail("made one"))
-    assert environment.enter("lab", []) is None
+    monkeypatch.setattr(system, "hand_over", lambda line: pytest.fail("left it"))
+    monkeypatch.setattr(doctor, "checks", lambda: iter([]))
+    assert environment.run("doctor", []) == 0
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
-import webbrowser
 
 import pytest
 
@@ -31,13 +31,28 @@ def started(folder: pathlib.Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
 def first_address(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     for line in process.stdout:
-        found = re.search(r"open at (http://127\.0\.0\.1:\d+/lab\S*)", line)
+        found = re.search(r"(http://127\.0\.0\.1:\d+/lab\S*)", line)
         if found:
             return found[1]
     raise AssertionError("the lab printed no address")
+
+
+def answers(address: str) -> bool:
+    """Whether it answers, in the end: JupyterLab prints its address and then listens."""
+    for _ in range(200):
+        try:
+            return urllib.request.urlopen(address, timeout=20).status == 200
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    return False
 
 
 @pytest.mark.socket
@@ -48,46 +63,51 @@ def test_a_taken_port_is_no_failure_and_ctrl_c_ends_everything(tmp_path: pathlib
         try:
             address = first_address(process)
             assert f":{port}/" not in address
-            assert urllib.request.urlopen(address, timeout=20).status == 200
+            assert answers(address)
             os.kill(process.pid, signal.SIGINT)
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)
         finally:
-            system.end(process)
+            end(process)
     assert process.returncode == 0
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(address, timeout=5)
-    made = sorted(path.name for path in (tmp_path / "work").glob("*.ipynb"))
+    made = sorted(path.name for path in (tmp_path / "labkit_work").glob("*.ipynb"))
     assert made == NAMES
-    if NAMES:
-        assert f"/lab/tree/{NAMES[0]}?token=" in address
+    assert f"/lab/tree/{NAMES[0]}?token=" in address
 
 
-def test_a_missing_browser_is_no_failure(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+@pytest.mark.socket
+def test_a_missing_browser_and_a_token_of_the_learners_own_hide_no_address(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lab, "command", lambda port: [sys.executable, "-c", ""])
-    monkeypatch.setattr(lab, "address", lambda *_: "the address")
-    monkeypatch.setattr(webbrowser, "open", lambda url: False)
-    assert lab.serve("", tmp_path, 1, opens=True) == 0
-    printed = capsys.readouterr().out
-    assert "JupyterLab is open at the address" in printed
-    assert "no browser was found here: open the address above" in printed
+    monkeypatch.setenv("BROWSER", "no-such-browser")
+    monkeypatch.setenv("JUPYTER_TOKEN", "of-another-lab")
+    process = started(tmp_path, "--port", "0")
+    try:
+        assert answers(first_address(process))
+    finally:
+        end(process)
 
 
-def test_a_jupyterlab_that_does_not_start_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+def test_nothing_of_another_lab_is_taken_over(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lab, "command", lambda port: [sys.executable, "-c", ""])
-    assert lab.serve("", tmp_path, 1, opens=True) == 1
-    assert "`python -m labkit doctor` says more" in capsys.readouterr().out
+    own = {"LABKIT_WORK": str(tmp_path), "JUPYTER_TOKEN": "t", "JUPYTER_CONFIG_DIR": "elsewhere"}
+    monkeypatch.setattr(os, "environ", {**os.environ, **own})
+    lines: list[list[str]] = []
+    monkeypatch.setattr(system, "hand_over", lambda line: lines.append(line) or 0)
+    assert lab.main(["--fresh", "00", "--port", "0"]) == 0
+    assert lines == [[*lab.command(NAMES[0]), "--port", "0"]]
+    assert "JUPYTER_TOKEN" not in os.environ
+    assert os.environ["JUPYTER_CONFIG_DIR"] == str(tmp_path / ".jupyter")
 
 
 def test_a_notebook_that_does_not_exist_is_refused_with_those_there_are(
     tmp_path: pathlib.Path,
 ) -> None:
-    said, _ = started(tmp_path, "--fresh", "99").communicate(timeout=30)
+    said, _ = started(tmp_path, "--fresh", "99").communicate(timeout=60)
     assert "there is no notebook '99'; there are: " in said
 
 
 def test_the_lab_listens_on_this_machine_only() -> None:
-    assert "--ServerApp.ip=127.0.0.1" in lab.command(8888)
+    assert "--ServerApp.ip=127.0.0.1" in lab.command("00_start_here.ipynb")

@@ -39,7 +39,7 @@ def test_a_wrong_python_is_named_in_one_line_with_its_cure(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(sys, "version_info", Version(*version, "final", 0))
-    assert entry.main(["lab"]) == 1
+    assert entry.main(["lab"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert ".".join(map(str, version)) in said

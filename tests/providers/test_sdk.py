@@ -14,10 +14,9 @@ import httpx2
 import openai
 import pytest
 
-from labkit.providers.adapter import SDKProvider, provider_error
 from labkit.providers.fake import FakeProvider
 from labkit.providers.script import script
-from labkit.providers.sdk import scripted
+from labkit.providers.sdk import SDKProvider, provider_error, scripted
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import TRANSIENT, ProviderError
 from labkit.recovery.policy import RetryPolicy

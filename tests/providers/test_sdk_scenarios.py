@@ -95,6 +95,8 @@ def test_every_scenario_of_the_sdk_is_repeatable_and_can_be_stepped(name: str) -
     assert labkit.simulate(name, seed=4).hash == run.hash
     assert len(run.recorded) > 3  # and so the recorded run was the same
     assert [event for event in run.trace if event.kind == "left_over"] == []
+    for mark in run.scenario.breakpoints:
+        assert run.to(mark).place.breakpoint == mark
 
 
 def test_the_global_source_of_chance_is_put_back() -> None:

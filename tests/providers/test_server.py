@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -158,45 +159,40 @@ def test_the_help_page_gives_a_line_that_works() -> None:
         assert ask(provider, json.loads(words[words.index("-d") + 1])).status == 200
 
 
-BAD: list[tuple[bytes, int, str]] = [
-    (b"", 400, "JSON object"),
-    (b"{", 400, "JSON object"),
-    (b"[1]", 400, "JSON object"),
-    (b"\xff", 400, "JSON object"),
-    (b"[" * 100_000, 400, "JSON object"),
-    (b"{}", 400, "'model'"),
-    (b'{"model": "m"}', 400, "'messages'"),
-    (b'{"model": "m", "messages": []}', 400, "empty"),
-    (b'{"model": "m", "messages": [5]}', 400, "'messages'"),
-    (b'{"model": "m", "messages": [{}]}', 400, '"stream": true'),
-    (b'{"model": "m", "messages": [{}], "stream": "true"}', 400, '"stream": true'),
-    (b" " * 2_000_000, 413, "too long"),
-]
+BAD = (
+    b" ",
+    b"{",
+    b"[1]",
+    b"\xff",
+    b"[" * 100_000,
+    b"{}",
+    b'{"model": "m", "messages": [{}], "stream": "true"}',
+)
 
 
 def test_a_bad_request_gets_a_clear_error_and_plays_no_attempt() -> None:
     with serve(load("plain-answer"), speed=50) as provider:
-        for body, status, says in BAD:
-            answer = ask(provider, body or b" ")
+        for body in BAD:
+            answer = ask(provider, body)
             error = json.loads(answer.read())["error"]
-            assert (answer.status, error["type"]) == (status, "invalid_request_error")
-            assert says in error["message"]
+            assert (answer.status, error["type"]) == (400, "invalid_request_error")
+            assert '"stream": true' in error["message"]
         assert noted(provider, "request") == []
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"),
+    ("method", "path"),
     [
-        ("GET", "/v1/chat/completions", 405),
-        ("POST", "/v1/responses", 404),
-        ("GET", "/%2e%2e/etc/passwd", 404),
-        ("DELETE", "/", 405),
+        ("GET", "/v1/chat/completions"),
+        ("POST", "/v1/responses"),
+        ("GET", "/%2e%2e/etc/passwd"),
+        ("DELETE", "/"),
     ],
 )
-def test_an_unknown_route_says_what_there_is(method: str, path: str, status: int) -> None:
+def test_an_unknown_route_says_what_there_is(method: str, path: str) -> None:
     with serve(load("plain-answer"), speed=50) as provider:
         answer = ask(provider, method=method, path=path)
-        assert answer.status == status
+        assert answer.status == 404
         assert "POST /v1/chat/completions" in json.loads(answer.read())["error"]["message"]
 
 
@@ -209,7 +205,17 @@ def test_a_taken_port_is_one_line_with_the_cure() -> None:
     with serve(load("plain-answer")) as provider:
         port = urlsplit(provider.address).port
         again = serve(load("plain-answer"), port=port or 0)
-        with pytest.raises(ServerError, match=f"port {port}: .*choose another, or 0"), again:
+        with pytest.raises(ServerError, match=f"port {port} cannot .*choose another, or 0"), again:
+            pass
+
+
+def test_a_process_that_dies_at_once_is_an_error_and_not_a_hang(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    for text in ("short", "x" * 1_000_000):
+        never = serve(attempts([{"say": text}]))
+        with pytest.raises(ServerError, match="ended before it served anything"), never:
             pass
 
 
@@ -226,7 +232,7 @@ import sys, time
 from labkit.providers.process import serve
 from labkit.scenarios.catalogue import load
 with serve(load("stall-first")) as provider:
-    print(provider.address, flush=True)
+    print(provider.address, provider.pid, flush=True)
     time.sleep(60)
 """
 
@@ -235,12 +241,16 @@ with serve(load("stall-first")) as provider:
 def test_nothing_outlives_a_parent_that_is_killed() -> None:
     parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, cwd=ROOT)
     assert parent.stdout is not None
-    address = parent.stdout.readline().decode().strip()
-    assert listens(address)
-    parent.kill()
-    parent.wait()
-    assert soon(lambda: not listens(address), 2)
+    address, pid = parent.stdout.readline().decode().split()
     parent.stdout.close()
+    try:
+        assert listens(address)
+        parent.kill()
+        parent.wait()
+        assert soon(lambda: not listens(address), 2)
+    finally:
+        if listens(address):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 # The command
@@ -268,7 +278,7 @@ def test_the_command_serves_until_ctrl_c_and_ends_cleanly() -> None:
             read(talk, b"\r\n\r\n")
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=10)
-    assert (process.returncode, out, err) == (0, "\nended\n", "")
+    assert (process.returncode, out, err) == (0, "", "")
     assert f"curl -N {found[0]}/v1/chat/completions" in told
     assert not listens(found[0])
 
@@ -289,8 +299,9 @@ def test_the_command_refuses_what_it_cannot_serve_in_one_line() -> None:
         for words, says in (
             (["no-such"], "there is no script 'no-such'; there is: cut-off"),
             (["no-such.json"], "no-such.json, No such file"),
-            (["/"], "not a file"),
-            (["plain-answer", "--port", taken], f"port {taken}: "),
+            (["/"], "there is no script '/'"),
+            (["plain-answer", "--port", taken], f"port {taken} cannot be had: "),
+            (["plain-answer", "--port", "70000"], "port 70000 cannot be had: "),
         ):
             with command(*words) as process:
                 out, err = process.communicate(timeout=20)
@@ -300,7 +311,7 @@ def test_the_command_refuses_what_it_cannot_serve_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["x", "--port", "70000"], ["x", "--speed", "0"], ["x", "--speed", "nan"]], ids=str
+    "words", [[], ["x", "--port", "a"], ["x", "--speed", "0"], ["x", "--speed", "nan"]], ids=str
 )
 def test_the_command_refuses_a_senseless_option(words: list[str]) -> None:
     with command(*words) as process:

@@ -6,10 +6,9 @@ import openai
 import pytest
 
 from labkit.providers.fake import FakeProvider
-from labkit.providers.script import Script, Step
+from labkit.providers.script import VERBS, Script, Step
 from labkit.providers.sdk import HIDDEN, scripted
-from labkit.providers.steps import VERBS
-from labkit.simulation import Observer, Scenario, simulate
+from labkit.simulation import Fault, Observer, Scenario, simulate
 
 from .worlds import (
     PATIENCE,
@@ -49,6 +48,17 @@ def test_the_sdk_world_takes_the_virtual_time_that_the_fake_takes(script: Script
     fake = [(e.kind, e.time) for e in run_of(script, FakeProvider).trace if e.actor == "provider"]
     run = run_of(script, of_sdk, is_sdk=True)
     assert [(e.kind, e.time) for e in run.trace if e.actor == "provider"] == fake
+
+
+@pytest.mark.parametrize("kind", ["disconnect", "stall"])
+def test_a_fault_at_a_step_strikes_alike_in_both_worlds_of_virtual_time(kind: str) -> None:
+    script = next(script for script in SCRIPTS if script.name == "tool-then-answer")
+    steps = sum(len(steps) for steps in script.attempts)
+    for point in range(steps):
+        fault = Fault(kind, point)
+        fake = run_of(script, FakeProvider, faults=[fault])
+        real = run_of(script, of_sdk, is_sdk=True, faults=[fault])
+        assert (real.result, real.struck) == (fake.result, (fault,))
 
 
 def test_what_the_types_of_the_sdk_hide_is_exactly_the_table() -> None:

@@ -16,13 +16,13 @@ from labkit.providers.sdk import SDKProvider, connected, scripted
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import ProviderError
 from labkit.scenarios.catalogue import SCRIPTS, load
-from labkit.simulation import Observer, Run, Scenario, simulate
+from labkit.simulation import Fault, Observer, Run, Scenario, simulate
 
 Seen = list[tuple[Any, ...]]
 SPEED = 50.0
 PATIENCE = 5.0  # script seconds after which a client leaves a stalled stream
 
-MORE: tuple[Any, ...] = (  # what no script file does, each an attempt
+MORE: list[Any] = [  # what no script file does, each an attempt
     [{"drop": True}],
     [{"end": True}],
     [{"wait": 0.1}],
@@ -33,7 +33,7 @@ MORE: tuple[Any, ...] = (  # what no script file does, each an attempt
     [{"usage": {"in": 3, "out": 1}}, {"think": ""}, {"say": "\u2028\r\n'"}, {"finish": "stop"}],
     [{"call": {"index": 1, "id": "b", "name": "g"}}, {"call": {"index": 0, "arguments": "{}"}}],
     [{"http_error": {"status": 500, "headers": {"Retry-After": "3", "X-Odd": "a  b"}}}],
-)
+]
 
 
 def every_script() -> list[Script]:
@@ -97,15 +97,20 @@ def simulated(
     return run.result, noted(provider)
 
 
-def run_of(play: Script, make: Callable[[Script, Observer], Any], *, is_sdk: bool = False) -> Run:
+def run_of(
+    play: Script,
+    make: Callable[[Script, Observer], Any],
+    *,
+    is_sdk: bool = False,
+    faults: Iterable[Fault] = (),
+) -> Run:
     """One run in which a client listens to every attempt."""
 
     async def client(provider: Any, policy: Any, observe: Observer) -> list[Seen]:
         return await listen(provider, len(play.attempts), PATIENCE)
 
-    return simulate(
-        Scenario(name=play.name, claim="", script=play, make=make, client=client, sdk=is_sdk)
-    )
+    scenario = Scenario(name=play.name, claim="", script=play, make=make, client=client, sdk=is_sdk)
+    return simulate(scenario, faults=faults)
 
 
 def in_process(play: Script) -> tuple[list[Seen], Seen]:

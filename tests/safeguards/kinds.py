@@ -1,14 +1,14 @@
 """What a list of safeguards is made of.
 
-    SAFEGUARDS = (
-        Safeguard(
-            name="equal deadlines keep their order",
-            file="labkit/simulation/loop.py",
-            old="heapq.heappush(self._timers, (when, self._serial, handle))",
-            new="heapq.heappush(self._timers, (when, -self._serial, handle))",
-            red=("tests/simulation/test_loop.py::test_equal_deadlines_fire_in_the_order_they_were_set",),
-        ),
-    )
+SAFEGUARDS = (
+    Safeguard(
+        name="equal deadlines keep their order",
+        file="labkit/simulation/loop.py",
+        old="heapq.heappush(self._timers, (when, self._serial, handle))",
+        new="heapq.heappush(self._timers, (when, -self._serial, handle))",
+        red=("tests/simulation/test_loop.py::test_equal_deadlines_fire_in_the_order_they_were_set",),
+    ),
+)
 """
 
 from dataclasses import dataclass

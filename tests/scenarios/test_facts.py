@@ -12,10 +12,14 @@ from labkit.recovery.turn import Session
 from labkit.scenarios import facts, interruptions
 from labkit.scenarios.catalogue import find, simulate
 from labkit.simulation import Fault, Run, SimulationError
+from labkit.teaching.tables import tables
 
-YES, SEGMENT, NO = facts.RETRIED
-NONE, PAGE, DRAFT, ANSWER = facts.TEXT_KEPT
-NOTHING, USER, TOOL, WHOLE = facts.CHECKPOINT_SAVED
+TABLE = tables()["interruptions"]
+COLUMNS = {name: getattr(facts, name) for name in TABLE.columns}
+CHOICES = {name: tuple(column["choices"]) for name, column in TABLE.columns.items()}
+YES, SEGMENT, NO = CHOICES["retried"]
+NONE, PAGE, DRAFT, ANSWER = CHOICES["text_kept"]
+NOTHING, USER, TOOL, WHOLE = CHOICES["checkpoint_saved"]
 
 # row -> the three answers, and the kind of event that decided each
 KEY = {
@@ -31,25 +35,25 @@ FORGETFUL_KEY = {
 
 
 def answers(run: Run) -> list[tuple[str, str]]:
-    found = [column.read(run.trace) for column in facts.COLUMNS]
+    found = [fact(run.trace) for fact in COLUMNS.values()]
     return [(fact.answer, run.trace[fact.event].kind) for fact in found]
 
 
-@pytest.mark.parametrize("row", facts.ROWS)
+@pytest.mark.parametrize("row", TABLE.rows)
 def test_labkit_retries_the_refusal_alone_and_keeps_text_and_steps(row: str) -> None:
     assert answers(simulate(row)) == KEY[row]
 
 
-@pytest.mark.parametrize("row", facts.ROWS)
+@pytest.mark.parametrize("row", TABLE.rows)
 def test_the_forgetful_runtime_loses_the_text_of_two_rows(row: str) -> None:
     assert answers(simulate(f"{row}_forgetful")) == FORGETFUL_KEY[row]
 
 
 def test_every_answer_is_one_of_the_columns_choices_wherever_a_cancel_strikes() -> None:
-    for row, column in product(facts.ROWS, facts.COLUMNS):
+    for row, column in product(TABLE.rows, COLUMNS):
         for point in range(20):
             run = simulate(row, faults=[Fault("cancel", point, "turn")])
-            assert column.read(run.trace).answer in column.choices
+            assert COLUMNS[column](run.trace).answer in CHOICES[column]
 
 
 def test_without_rate_limit_in_retry_on_the_first_answer_flips_with_its_event() -> None:

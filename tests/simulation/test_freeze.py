@@ -7,7 +7,7 @@ import enum
 import http
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from functools import partial
 from pathlib import PurePosixPath
 from types import FrameType, MappingProxyType
@@ -90,7 +90,7 @@ def test_plain_immutables_are_kept(value: Any) -> None:
         (set(range(2_000)), "<2000 items>"),
         (Hostile(), "<Hostile>"),
     ],
-    ids=str,
+    ids=lambda value: "" if isinstance(value, Opaque) else str(value)[:30],
 )
 def test_anything_else_is_rendered(value: Any, shown: str) -> None:
     assert repr(freeze("x", value)) == shown
@@ -156,50 +156,49 @@ def test_two_values_of_one_class_are_told_apart() -> None:
     assert len(set(shown)) == len(shown) == 8
 
 
+# Of a size that little else has, so that a new one takes the place of the last.
+Wide = make_dataclass("Wide", [f"f{n}" for n in range(50)], frozen=True, slots=True)
+
+
 def test_a_value_at_the_address_of_another_is_not_taken_for_it() -> None:
     def changes() -> Iterator[None]:
         for number in range(100):
-            value = Holder((number,))  # type: ignore[arg-type]
+            value = Wide(*[number] * 50)
             yield
             del value  # its address is free for the next
 
-    shown = [repr(seen["value"]) for seen in locals_of(changes)]
-    assert shown == [f"Holder(items=({number}))" for number in range(100)]
+    shown = [repr(seen["value"])[:10] for seen in locals_of(changes)]
+    assert shown == [f"Wide(f0={number}, "[:10] for number in range(100)]
 
 
 def test_parameters_come_first_and_the_others_by_name() -> None:
     def mixed(second: int, first: int, *rest: int, last: int = 0, **more: int) -> Iterator[None]:
         zebra, ant = 1, 2
         yield
-        assert zebra + ant + second + first + last + len(rest) + len(more)
+        print(zebra, ant, second, first, last, rest, more)
 
     (seen,) = locals_of(mixed, 1, 2)
     assert list(seen) == ["second", "first", "last", "rest", "more", "ant", "zebra"]
 
 
 def test_freezing_holds_no_generator_alive() -> None:
-    closed: list[str] = []
-
-    async def pieces() -> Any:
+    async def pieces(observe: Observer) -> Any:
         try:
             yield 1
         finally:
-            closed.append("closed")
+            observe("closed")
 
-    async def client(provider: Any, policy: Any, observe: Observer) -> list[str]:
-        stream: Any = pieces()
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        stream: Any = pieces(observe)
         await anext(stream)
         held = (stream,)
         del held
         stream = None
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        return list(closed)
+        await asyncio.sleep(1)
 
-    assert simulate(scenario(client)).result == ["closed"]
-    closed.clear()
-    assert simulate(scenario(client)).recorded
-    assert closed == ["closed", "closed"]
+    run = simulate(scenario(client))
+    assert run.recorded  # the same trace
+    assert run.trace[0].kind == "closed"
 
 
 def test_tasks_are_shown_by_name() -> None:

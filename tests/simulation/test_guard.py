@@ -109,6 +109,7 @@ def test_other_threads_may_do_what_they_like_meanwhile() -> None:
         with pytest.raises(Refused):
             listen()
         thread.join(10)
+    listen()
     assert (notes, opened) == (["a server"], [True])
 
 

@@ -46,6 +46,7 @@ def test_a_thousand_waits_of_a_tenth_are_exactly_a_hundred() -> None:
 
 def test_time_starts_at_zero_and_moves_only_when_nothing_is_ready() -> None:
     async def program() -> list[float]:
+        asyncio.get_running_loop().call_later(5, print)
         times = [asyncio.get_running_loop().time()]
         for _ in range(100):
             await asyncio.sleep(0)
@@ -180,6 +181,7 @@ async def spins_by_tiny_waits(provider: Any, policy: Any, observe: Observer) -> 
         (spins_by_events, 'observe("again")  # or', "100,000 turns and events at t=0 s"),
         (spins_by_tiny_waits, "await asyncio.sleep(0.001)", "200,000 turns and events in one run"),
     ],
+    ids=["turns", "events", "tiny waits"],
 )
 def test_a_livelock_names_the_task_that_spins_and_its_line(
     client: Any, line: str, bound: str
@@ -195,6 +197,7 @@ def test_a_livelock_names_the_task_that_spins_and_its_line(
 def test_the_bounds_can_be_moved() -> None:
     error = simulate(scenario(spins_by_turns), limit=50).error
     assert "50 turns and events at t=0 s" in str(error)
+    assert len(simulate(scenario(spins_by_events), limit=50).trace) <= 51
     error = simulate(scenario(spins_by_tiny_waits), total=70).error
     assert "70 turns and events in one run" in str(error)
 
@@ -212,6 +215,27 @@ def test_a_client_that_catches_everything_is_a_livelock_all_the_same() -> None:
     run = simulate(scenario(client), limit=1_000)
     assert isinstance(run.error, Livelock)
     assert len(run.trace) < 1_002
+
+
+def test_past_a_limit_events_stop_counting_before_anything_is_raised_in_the_client() -> None:
+    loop = VirtualLoop(limit=3)
+    assert [loop.spend() for _ in range(6)] == [True] * 3 + [False] * 3
+    with pytest.raises(Halt):
+        loop.spend()
+
+
+def test_a_halt_that_is_set_from_outside_ends_the_run_at_the_next_turn() -> None:
+    log: list[str] = []
+
+    async def program() -> None:
+        loop: Any = asyncio.get_running_loop()
+        loop.halt = Halt(None)
+        await asyncio.sleep(0)
+        log.append("went on")
+
+    with pytest.raises(Halt):
+        virtually(program())
+    assert log == []
 
 
 def test_many_turns_with_time_moving_are_no_livelock() -> None:

@@ -45,6 +45,7 @@ def test_a_name_that_only_sounds_like_one_is_not(name: str) -> None:
     [
         {"headers": {"Authorization": LEAK}},
         [{"api_key": LEAK}],
+        {"cookie": LEAK},
         Config(LEAK),
         Header(LEAK),
         (("x-api-key", LEAK),),
@@ -53,7 +54,7 @@ def test_a_name_that_only_sounds_like_one_is_not(name: str) -> None:
         ValueError("refused: Bearer abcdef0123456789"),
         "Authorization: Bearer abcdef0123456789",
         "used sk-live-0123456789abcdef",
-        "a" * 195 + " sk-live-0123456789abcdef",
+        "a" * 190 + " sk-live-0123456789abcdef",
     ],
     ids=str,
 )

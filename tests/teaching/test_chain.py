@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import labkit
-from labkit.teaching.chain import chain, roots
+from labkit.teaching.chain import calls, chain
 
 
 def test_the_chain_of_a_retry_leads_from_the_client_to_the_guard() -> None:
@@ -16,19 +16,19 @@ def test_the_chain_of_a_retry_leads_from_the_client_to_the_guard() -> None:
 
 
 def test_each_task_has_a_root_of_its_own() -> None:
-    run = labkit.simulate("interruption.stop")
-    told = {call.function: call.origin for call in roots(run)}
-    assert told["one_turn"] == "task client"
-    assert told["run_turn"] == "task turn"
+    paths = [call.path for call in calls(labkit.simulate("interruption.stop"))]
+    assert ("task client", "one_turn") in paths
+    assert ("task turn", "run_turn") in paths
 
 
-def test_calls_are_counted_and_their_callers_are_those_of_the_places() -> None:
+def test_calls_are_counted_and_stand_right_below_their_callers() -> None:
     run = labkit.simulate("retry.stall")
-
-    def total(calls: object) -> int:
-        return sum(call.times + total(call.calls.values()) for call in calls)  # type: ignore
-
-    assert total(roots(run)) == len({place.frame for place in run.recorded})
+    found = [call for call in calls(run) if len(call.path) > 1]
+    assert sum(len(call.times) for call in found) == len({place.frame for place in run.recorded})
+    above: list[str] = []
+    for call in calls(run):
+        above[len(call.path) - 1 :] = [call.path[-1]]
+        assert tuple(above) == call.path
 
 
 def test_the_chart_is_small_and_has_a_box_for_each_line_of_the_text() -> None:

@@ -26,13 +26,8 @@ def test_a_copy_is_never_overwritten_and_the_original_never_touched(
     assert "is yours to change; labkit.load_script(path) reads it" in capsys.readouterr().out
     path.write_text("mine")
     assert labkit.copy_script("quota") == path
-    assert "was there already and is left as it is" in capsys.readouterr().out
     assert path.read_text() == "mine"
     assert (SCRIPTS / "quota.json").read_bytes() == original
-
-
-def test_another_folder_may_be_named(tmp_path: pathlib.Path) -> None:
-    assert labkit.copy_script("quota", to=tmp_path / "here").parent == tmp_path / "here"
 
 
 @pytest.mark.parametrize("name", ["error", "../scripts/quota", ""])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import labkit
-from labkit.teaching.panel import NONE, Bench, panel
-from labkit.teaching.token import TokenError, from_token
+from labkit.simulation import Fault
+from labkit.teaching.panel import Bench, panel
+from labkit.teaching.token import TokenError, from_token, token_of
 from tests.teaching.test_views import markups
 
 
@@ -18,7 +19,7 @@ def test_a_change_runs_again_and_keeps_the_run_before() -> None:
     model = bench("retry.stall")
     first = model.run
     assert model.before is None
-    model.number("first_wait", 3.0)
+    model.change(first_wait=3.0)
     assert model.before is first
     assert model.run.policy.first_wait == 3.0
     assert model.run.hash != first.hash
@@ -26,43 +27,46 @@ def test_a_change_runs_again_and_keeps_the_run_before() -> None:
 
 def test_the_token_brings_anybody_else_to_the_same_run() -> None:
     model = bench("interruption.stop")
-    model.strike("cancel", 3, "waking")
-    model.number("attempts", 2)
-    model.choose(seed=5)
-    other = panel(model.token)
-    assert other.model.run.hash == model.run.hash == from_token(model.token).hash
-    assert other.model.token == model.token
+    model.strike(model.strikes("cancel", "waking")[3][1])
+    model.change(attempts=2)
+    model.change(seed=5)
+    other = panel(token_of(model.run)).model.run
+    assert other.hash == model.run.hash == from_token(token_of(model.run)).hash
+    assert token_of(other) == token_of(model.run)
 
 
 @pytest.mark.parametrize("kind", ["cancel", "stall", "disconnect"])
-def test_a_fault_strikes_at_the_point_that_the_words_name(kind: str) -> None:
+def test_a_fault_strikes_at_the_place_that_the_words_name(kind: str) -> None:
     model = bench("retry.rising")
-    for place in range(3):
-        model.strike(kind, place)
-        assert model.place == place
-        assert model.run.struck == model.choice.faults
-        assert f"{model.points[place].function}" in model.where
-    model.strike(NONE)
+    for words, fault in model.strikes(kind)[:3]:
+        model.strike(fault)
+        assert model.run.struck == (fault,)
+        assert words.startswith(f"{fault.point}: ")
+    model.strike(None)
     assert model.run.faults == ()
-    assert model.where == "no fault is placed"
+
+
+def test_the_controls_change_the_first_fault_and_keep_the_others() -> None:
+    model = bench("retry.rising~stall@2~disconnect@5")
+    model.strike(Fault("stall", 1))
+    assert model.run.faults == (Fault("stall", 1), Fault("disconnect", 5))
 
 
 def test_a_policy_that_contradicts_itself_says_so_and_the_run_stays() -> None:
     model = bench("retry.stall")
-    run, token = model.run, model.token
-    model.number("first_wait", 1000.0)
-    assert "max_wait" in model.message
+    run = model.run
+    with pytest.raises(ValueError, match="max_wait"):
+        model.change(first_wait=1000.0)
     assert model.run is run
-    assert model.token == token
-    model.number("first_wait", 1.0)
-    assert model.message == ""
+    assert model.before is None
 
 
 def test_a_fault_that_did_not_strike_is_said() -> None:
-    model = bench("retry.quota~cancel@99w")
-    assert "did not strike" in model.message
-    assert model.where == "this run has no such point"
-    assert model.place is None
+    shown = panel("retry.quota~cancel@99w")
+    assert "did not strike" in shown.text()
+    _ = shown.widget
+    assert "did not strike" in shown._told.value
+    assert shown._place.value is None
 
 
 def test_text_form_tells_outcome_and_token() -> None:
@@ -79,8 +83,8 @@ def test_nonsense_is_refused() -> None:
 def test_a_scenario_of_ones_own_works_without_a_token() -> None:
     shown = panel(labkit.find("retry.stall").but(name="mine", claim="<b>mine</b>"))
     _ = shown.widget
-    shown.model.number("stall", 3.0)
-    assert shown.model.token == ""
+    shown.model.change(stall=3.0)
+    assert shown._token.value == ""
     assert "none: this scenario is your own" in shown.text()
     assert "<b>" not in "".join(part.value for part in markups(shown.widget))
 
@@ -89,45 +93,62 @@ def test_the_controls_move_the_model_and_follow_it() -> None:
     shown = panel("retry.stall")
     _ = shown.widget
     model, picture = shown.model, shown._picture.value
-    shown._kind.value = "stall"
-    assert model.choice.kind == "stall"
+    shown._kind.value = ("stall", "waiting")
+    assert model.run.faults == (Fault("stall", 0),)
     assert shown._picture.value != picture
-    shown._place.value = 2
-    assert model.place == 2
-    assert shown._share.value == model.token == "retry.stall~stall@2"
+    shown._place.value = Fault("stall", 2)
+    assert model.run.faults == (Fault("stall", 2),)
+    assert shown._token.value == "retry.stall~stall@2"
     shown._fields["attempts"].value = 1
     assert model.run.policy.attempts == 1
-    shown._seed.value = 9
-    assert model.token == "retry.stall~stall@2~attempts=1~seed=9"
-    shown._share.value = "retry.down~attempts=2"
+    shown._fields["seed"].value = 9
+    assert shown._token.value == "retry.stall~stall@2~attempts=1~seed=9"
+    shown._token.value = "retry.down~attempts=2"
     assert model.run.scenario.name == shown._scenario.value == "retry.down"
     assert shown._fields["attempts"].value == 2
-    assert shown._kind.value == NONE
+    assert shown._kind.value is None
 
 
 def test_a_bad_token_or_number_keeps_the_picture_and_is_seen() -> None:
     shown = panel("retry.stall")
     _ = shown.widget
     picture = shown._picture.value
-    shown._share.value = "retry.stall~nope=1"
-    assert "nope" in shown._error.value
+    shown._token.value = "retry.stall~nope=1"
+    assert "nope" in shown._message.value
     shown._fields["jitter"].value = 7.0
     assert "jitter" in shown._message.value
     assert shown._picture.value == picture
+    shown._fields["jitter"].value = 0.5
+    assert shown._message.value == ""
+    assert shown._token.value == "retry.stall"
 
 
 def test_one_change_is_one_run_and_one_picture() -> None:
     shown = panel("retry.stall")
     _ = shown.widget
-    before = shown.model.tries
-    shown._kind.value = "cancel"
-    assert shown.model.tries == before + 1
+    runs, pictures = [], []
+    shown.model.observe(runs.append, "run")
+    shown._picture.observe(pictures.append, "value")
+    shown._kind.value = ("cancel", "waking")
+    assert (len(runs), len(pictures)) == (1, 1)
 
 
-@pytest.mark.parametrize("name", [n for n in labkit.names() if not n.startswith("sdk.")])
+def test_a_scenario_without_a_place_for_a_fault_says_so() -> None:
+    async def at_once(provider: object, policy: object, observe: object) -> None:
+        pass
+
+    shown = panel(labkit.find("retry.stall").but(client=at_once))
+    _ = shown.widget
+    run = shown.model.run
+    shown._kind.value = ("stall", "waiting")
+    assert "no place" in shown._message.value
+    assert shown.model.run is run
+
+
+@pytest.mark.parametrize("name", labkit.names())
 def test_any_scenario_can_be_shown_with_each_fault(name: str) -> None:
     model = bench(name)
     for kind in ("cancel", "stall", "disconnect"):
-        model.strike(kind, 1)
-        assert model.run.faults
-        assert "did not strike" not in model.message
+        (_, fault), *_ = model.strikes(kind)
+        model.strike(fault)
+        assert model.run.struck == (fault,)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
 from functools import partial
 from typing import Any
 
@@ -11,16 +9,29 @@ import pytest
 
 import labkit
 from labkit.scenarios import catalogue
-from labkit.simulation import SimulationError, Unknown
+from labkit.simulation import Livelock, SimulationError, Unknown
+from labkit.teaching.answers import answers
 from labkit.teaching.predictions import Predictions
-from labkit.teaching.tables import TABLES
+from labkit.teaching.tables import tables
 
 ROW = "interruption.rate_limit"
 ONCE = labkit.RetryPolicy(retry_on=labkit.TRANSIENT, attempts=1)
 
 
-def graded(answers: dict[str, Any], **how: Any) -> Any:
-    return labkit.predict("interruptions", answers).grade(**how)
+TABLES = tables()
+
+
+def predicted(name: str, given: dict[str, Any]) -> Predictions:
+    """The table of that name with answers: row -> {column: choice}."""
+    table = labkit.predict(name)
+    for row, columns in given.items():
+        for column, choice in columns.items():
+            table.answer(row, column, choice)
+    return table
+
+
+def graded(given: dict[str, Any], **how: Any) -> Any:
+    return predicted("interruptions", given).grade(**how)
 
 
 def all_right(name: str) -> dict[str, dict[str, str]]:
@@ -35,7 +46,7 @@ def all_right(name: str) -> dict[str, dict[str, str]]:
 def test_every_right_answer_is_one_of_the_choices_and_has_its_event(name: str) -> None:
     grades = labkit.predict(name).corrected()
     for (row, column), grade in grades.grades.items():
-        assert grade.right in TABLES[name].column(column).choices
+        assert grade.right in TABLES[name].columns[column]["choices"]
         assert grade.event in grades.runs[row].trace
 
 
@@ -43,12 +54,12 @@ def test_every_right_answer_is_one_of_the_choices_and_has_its_event(name: str) -
 def test_every_column_tells_some_rows_apart(name: str) -> None:
     key = all_right(name)
     for column in TABLES[name].columns:
-        assert len({key[row][column.name] for row in key}) > 1
+        assert len({key[row][column] for row in key}) > 1
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_key_of_a_table_is_graded_right_in_every_cell(name: str) -> None:
-    grades = labkit.predict(name, all_right(name)).grade()
+    grades = predicted(name, all_right(name)).grade()
     assert {grade.state for grade in grades.grades.values()} == {"right"}
 
 
@@ -79,7 +90,7 @@ def test_a_wrong_answer_names_the_event_that_proves_it_wrong() -> None:
     grade = grades["429 before the first delta", "retried?"]
     assert (grade.state, grade.right) == ("wrong", "yes, after a wait")
     assert (grade.event.kind, grade.event["action"]) == ("decision", "retry")
-    assert f"event {grade.event.index} at 0.3 s" in grades.text()
+    assert repr(grade.event) in grades.text()
 
 
 def test_a_miss_links_to_the_first_place_after_its_event() -> None:
@@ -104,22 +115,16 @@ def test_the_forgetful_variant_flips_where_the_text_is_kept() -> None:
     assert (wrong.state, wrong.right, wrong.event.kind) == ("wrong", "on the page only", "end")
 
 
-def test_a_run_that_never_ends_gives_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = labkit.predict("interruptions", {ROW: {"retried": "yes, after"}})
+def test_a_run_that_never_ends_leaves_as_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = predicted("interruptions", {ROW: {"retried": "yes, after"}})
     monkeypatch.setattr(catalogue, "simulate", partial(catalogue.simulate, total=10))
-    grade = table.grade()[ROW, "retried"]
-    assert (grade.state, grade.right, grade.event) == ("no verdict", "", None)
-    assert "never ends" in grade.reason
-
-
-def test_a_policy_that_is_none_gives_no_verdict_and_says_what_went_wrong() -> None:
-    grades = labkit.predict("retry_boundary").grade(policy="no policy")
-    assert {grade.state for grade in grades.grades.values()} == {"no verdict"}
-    assert "AttributeError" in grades.text()
+    with pytest.raises(Livelock):
+        table.grade()
+    assert answers().all()[f"interruptions/{ROW}/retried"].first is None, "it was not graded"
 
 
 def test_before_and_after_stand_side_by_side_with_what_the_run_says() -> None:
-    table = labkit.predict("interruptions", {ROW: {"retried": "no, the turn ends"}})
+    table = predicted("interruptions", {ROW: {"retried": "no, the turn ends"}})
     table.grade()
     table.answer(ROW, "retried", "yes, after a wait")
     told = "before: no, the turn ends   after: yes, after a wait   run: yes, after a wait"
@@ -157,25 +162,14 @@ def test_an_unknown_table_or_variant_lists_what_there_is() -> None:
         labkit.predict("interruptions").grade(variant="careless")
 
 
-def test_one_wrong_choice_among_many_keeps_none_of_them() -> None:
-    with pytest.raises(Unknown):
-        labkit.predict("interruptions", {ROW: {"retried": "no, the turn", "text_kept": "?"}})
-    assert labkit.predict("interruptions").given == {}
-
-
-def test_answers_are_there_again_after_a_restart_and_strange_ones_are_passed_over(
-    home: pathlib.Path,
-) -> None:
-    labkit.predict("interruptions", {ROW: {"retried": "no, the turn"}})
-    path = home / "answers.json"
-    document = json.loads(path.read_text())
-    document["answers"][f"interruptions/{ROW}/text_kept"] = {"first": "gone", "latest": "gone"}
-    path.write_text(json.dumps(document))
+def test_answers_are_there_again_after_a_restart_and_strange_ones_are_passed_over() -> None:
+    predicted("interruptions", {ROW: {"retried": "no, the turn"}})
+    answers().put(f"interruptions/{ROW}/text_kept", "a choice of an older lab")
     assert labkit.predict("interruptions").given == {(ROW, "retried"): "no, the turn ends"}
 
 
 def test_the_text_form_asks_and_shows_the_answers_given_and_gives_no_other_away() -> None:
-    table = labkit.predict("interruptions", {ROW: {"retried": "no, the turn"}})
+    table = predicted("interruptions", {ROW: {"retried": "no, the turn"}})
     questions, _, choices = table.text().partition("Choices")
     assert questions.count("...") == 8
     assert questions.count("no, the turn ends") == 1
@@ -220,11 +214,15 @@ def test_a_choice_in_the_form_is_an_answer_and_an_answer_in_code_shows_in_the_fo
 
 
 def test_the_button_grades_and_offers_a_step_to_each_miss() -> None:
-    table = labkit.predict("interruptions", {ROW: {"retried": "no, the turn"}})
+    table = predicted("interruptions", {ROW: {"retried": "no, the turn"}})
     _, buttons, shown = form(table)
     buttons[0].click()
-    assert "wrong: no, the turn ends" in shown()
-    assert [b.description for b in form(table)[1]][1:] == ["Step there: 1. Is it tried again?"]
+    assert "after: no, the turn ends" in shown()
+    step = form(table)[1][1]
+    assert step.description == "Step there: 1. Is it tried again?"
+    before = len(list(walk(table.widget)))
+    step.click()
+    assert len(list(walk(table.widget))) > before, "the stepper is there"
 
 
 def test_an_error_in_a_callback_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,4 +242,4 @@ def test_one_object_has_two_forms() -> None:
     bundle = table._repr_mimebundle_()
     assert bundle["text/plain"] == table.text()
     assert set(bundle) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
-    assert repr(table) == "<predictions interruptions: 0 of 9 answered>"
+    assert repr(table) == "<predictions interruptions>"

@@ -22,7 +22,7 @@ def test_a_table_is_done_when_every_cell_was_answered_and_graded() -> None:
     for row in table.table.rows:
         for column in table.table.columns:
             assert "open     predictions first_stream" in labkit.progress().text()
-            table.answer(row, column.name, column.choices[0])
+            table.answer(row, column, table.table.columns[column]["choices"][0])
     assert "open     predictions first_stream: 6 of 6 answered, 0 graded" in lines()
     table.grade()
     assert "done     predictions first_stream: 6 of 6 answered, 6 graded" in lines()
@@ -48,6 +48,6 @@ def test_the_reason_is_kept_in_the_learners_own_words_and_shown_as_text() -> Non
     assert answers().all()["reason"].latest == "<b>somebody</b> has read it\x1b[2J"
 
 
-def test_a_blocker_may_stand_alone() -> None:
-    labkit.progress(blocked="no network")
-    assert lines()[-1] == "blocked  'no network'"
+def test_a_blocker_without_its_step_is_refused_with_the_steps() -> None:
+    with pytest.raises(Unknown, match="retry checks run"):
+        labkit.progress(blocked="no network")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-import traitlets
 
 import labkit
 from labkit.simulation import Unknown
-from labkit.teaching.stepper import ALL, Steps, stepper
+from labkit.teaching.stepper import ALL, END, Stepper, Steps, markup, stepper
 from labkit.teaching.views import view_text
 from tests.teaching.test_views import markups, saying
 
@@ -19,32 +20,33 @@ def turn() -> Steps:
 
 
 def test_a_step_back_undoes_a_step_on(turn: Steps) -> None:
-    turn.index = 100
-    turn.position += 1
-    assert turn.index == 101
-    turn.position -= 1
-    assert turn.index == 100
+    turn.position = 100
+    turn.step("line", 1)
+    assert turn.view.index == 101
+    turn.step("line", -1)
+    assert turn.view.index == 100
 
 
-def test_the_ends_hold(turn: Steps) -> None:
+@pytest.mark.parametrize("over", ["line", "event", "breakpoint"])
+def test_the_ends_hold(turn: Steps, over: str) -> None:
     turn.position = -5
-    assert turn.index == 0
+    assert turn.position == 0
+    turn.step(over, -1)
+    assert turn.position == 0
     turn.position = 10**6
-    assert turn.index == len(turn.run.recorded) - 1
-
-
-def test_an_index_that_is_not_there_is_refused(turn: Steps) -> None:
-    with pytest.raises((Unknown, traitlets.TraitError)):
-        turn.index = 10**6
-    with pytest.raises(Unknown, match="client, turn"):
-        turn.task = "nobody"
+    turn.step(over, 1)
+    assert turn.position == turn.last == len(turn.run.recorded) - 1
+    turn.step(over, -END)
+    turn.step("line", -1)
+    turn.step(over, -1)
+    assert turn.position >= 0
 
 
 def test_a_task_is_stepped_without_the_others() -> None:
-    steps = Steps(labkit.simulate("interruption.error"))
-    steps.index = 100
+    steps = Steps(labkit.simulate("interruption.error"), 100)
     steps.task = "client"
     assert steps.view.place.task == "client"
+    assert steps.view.index <= 100
     seen = []
     for position in range(steps.last + 1):
         steps.position = position
@@ -52,21 +54,18 @@ def test_a_task_is_stepped_without_the_others() -> None:
     assert seen == [place for place in steps.run.recorded if place.task == "client"]
     steps.task = ALL
     assert steps.last == len(steps.run.recorded) - 1
+    assert steps.view.place == seen[-1]
 
 
 def test_breakpoints_are_reached_in_both_directions(turn: Steps) -> None:
     turn.position = 0
-    passed = []
-    for _ in range(20):
-        turn.breakpoint_step(1)
-        passed.append(turn.index)
     expected = [place.index for place in turn.run.recorded if place.breakpoint]
-    assert list(dict.fromkeys(passed)) == expected
-    turn.position = 10**6
-    turn.breakpoint_step(-1)
-    assert turn.index == expected[-1]
-    turn.breakpoint_step(-1)
-    assert turn.index == expected[-2]
+    for index in expected:
+        turn.step("breakpoint", 1)
+        assert turn.view.index == index
+    for index in expected[-2::-1]:
+        turn.step("breakpoint", -1)
+        assert turn.view.index == index
 
 
 def test_an_event_step_stands_at_the_first_place_after_the_event(turn: Steps) -> None:
@@ -74,11 +73,11 @@ def test_an_event_step_stands_at_the_first_place_after_the_event(turn: Steps) ->
     places = turn.run.recorded
     for _ in range(10):
         before = turn.view.place.event
-        turn.event_step(1)
+        turn.step("event", 1)
         here = turn.view.place
         assert here.event > before
         assert places[here.index - 1].event == before
-    turn.event_step(-1)
+    turn.step("event", -1)
     assert turn.view.place.event < here.event
 
 
@@ -94,55 +93,83 @@ def test_two_steppers_on_one_run_do_not_move_each_other() -> None:
 
 def test_the_text_form_is_the_place_where_it_stands_now() -> None:
     shown = stepper("retry.guarded")
-    shown.model.breakpoint_step(1)
+    shown.model.step("breakpoint", 1)
     data = shown._repr_mimebundle_()
     assert data["text/plain"] == view_text(shown.model.view)
     assert "'has streamed'" in data["text/plain"]
     assert len(repr(shown).splitlines()) == 1
 
 
-def test_the_controls_move_the_model_and_follow_it() -> None:
+def controls(shown: Stepper) -> dict[str, Any]:
+    """The controls below the buttons by their names; the slider has none."""
+    return {control.description: control for control in shown.widget.children[1].children}
+
+
+def test_slider_number_and_task_move_the_model_and_follow_it() -> None:
+    shown = stepper("interruption.error")
+    steps, named = shown.model, controls(shown)
+    named[""].value = 100
+    assert steps.position == named["place"].value == 100
+    named["place"].value = 7
+    assert steps.position == named[""].value == 7
+    steps.step("breakpoint", 1)
+    assert named[""].value == named["place"].value == steps.position
+    named["task"].value = "turn"
+    assert steps.task == "turn"
+    assert named[""].max == named["place"].max == steps.last
+    steps.step("line", END)
+    named["task"].value = "client"
+    assert named[""].value == named["place"].value == steps.position
+    assert steps.view.place.task == "client"
+
+
+def test_each_button_does_what_its_label_says() -> None:
     shown = stepper("retry.guarded")
-    _ = shown.widget
-    shown._places.value = 7
-    assert shown.model.index == 7
-    shown.model.breakpoint_step(1)
-    assert shown._places.value == shown.model.index == shown._passes.value
-    assert "at breakpoint: has streamed" in shown._clock.value
-    shown._passes.value = shown._passes.options[2][1]
-    assert shown.model.view.place.breakpoint == "retry guard"
+    buttons = {each.description: each for each in shown.widget.children[0].children}
+    passed = []
+    for label in ("Last ⏭", "◀ Back", "⏮ First", "Next ▶", "Event ▶", "◀ Event", "Breakpoint ▶"):
+        buttons[label].click()
+        passed.append(shown.model.position)
+    last, marked = shown.model.last, shown.model.run.to("has streamed").index
+    event = next(p.index for p in shown.model.own if p.event > shown.model.own[1].event)
+    assert passed == [last, last - 1, 0, 1, event, 0, marked]
+    assert all(each.tooltip for each in buttons.values())
 
 
 def test_the_current_line_has_an_arrow_and_a_number() -> None:
-    shown = stepper("retry.guarded", at="retry guard")
-    _ = shown.widget
-    line = shown.model.view.place.line
-    assert f"→ {line:>4}  " in shown._source.value
-    assert shown._source.value.count("→") == 1
+    for index in range(0, 60, 7):
+        view = labkit.simulate("retry.guarded").at(index)
+        told = markup(view)
+        assert f"→ {view.place.line:>4}  " in told
+        assert told.count("→") == told.count('aria-current="step"') == 1
 
 
 def test_what_the_line_changes_is_marked_by_a_word() -> None:
-    shown = stepper("retry.guarded", at="has streamed")
-    _ = shown.widget
-    assert "changed to True" in shown._locals.value
+    told = markup(labkit.simulate("retry.guarded").to("has streamed"))
+    assert "changed to True" in told
 
 
-def test_an_error_in_a_callback_is_seen() -> None:
+def test_an_error_in_a_callback_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = stepper("retry.guarded")
-    _ = shown.widget
-    shown._on(shown._places, lambda value: 1 / 0)
-    shown._places.value = 3
-    assert "ZeroDivisionError" in shown._message.value
+    buttons = shown.widget.children[0].children
+    monkeypatch.setattr("labkit.teaching.stepper.markup", lambda view: 1 / 0)
+    buttons[2].click()
+    assert "ZeroDivisionError" in shown.widget.children[2].value
+    monkeypatch.undo()
+    buttons[2].click()
+    assert shown.widget.children[2].value == ""
 
 
 def test_a_view_of_any_kind_is_where_it_starts() -> None:
     run = labkit.simulate("retry.guarded")
     guard = run.to("retry guard")
-    assert stepper(run, at=guard).model.index == guard.index
-    assert stepper(run, at="retry guard").model.index == guard.index
-    assert stepper(run, at=5).model.index == 5
+    assert stepper(run, at=guard).model.view.index == guard.index
+    assert stepper(run, at="retry guard").model.view.index == guard.index
+    assert stepper(run, at=5).model.view.index == 5
     with pytest.raises(Unknown, match="retry guard"):
         stepper(run, at="nowhere")
+    with pytest.raises(Unknown, match="0 to"):
+        stepper(run, at=10**6)
 
 
 def test_a_step_in_a_run_of_5000_places_changes_only_what_is_shown() -> None:
@@ -153,7 +180,7 @@ def test_a_step_in_a_run_of_5000_places_changes_only_what_is_shown() -> None:
     for part in parts:
         part.observe(lambda change: sent.append(change["new"]), "value")
     shown.model.position -= 1
-    assert shown.model.index == len(shown.model.run.recorded) - 2
+    assert shown.model.view.index == len(shown.model.run.recorded) - 2
     assert 1 <= len(sent) <= len(parts)
     assert sum(map(len, sent)) < 20_000
 
@@ -166,7 +193,6 @@ def test_a_run_of_one_place_can_be_stepped() -> None:
     shown = stepper(labkit.find("retry.guarded").but(client=_one_line))
     _ = shown.widget
     for by in (1, -1):
-        shown.model.position += by
-        shown.model.event_step(by)
-        shown.model.breakpoint_step(by)
-    assert shown.model.index == shown.model.last == 0
+        for over in ("line", "event", "breakpoint"):
+            shown.model.step(over, by)
+    assert shown.model.position == shown.model.last == 0

@@ -11,9 +11,8 @@ import pytest
 
 import labkit
 from labkit.simulation import Fault
-from labkit.teaching.chart import Chart, drawable
-from labkit.teaching.story import story
-from labkit.teaching.timeline import _Layout, timeline
+from labkit.teaching.chart import Chart
+from labkit.teaching.timeline import MOST_ROWS, reach, rows, story, timeline
 from tests.teaching.test_views import EVIL, saying
 
 SCENARIOS = [name for name in labkit.names() if not name.startswith("sdk.")]
@@ -21,10 +20,10 @@ SCENARIOS = [name for name in labkit.names() if not name.startswith("sdk.")]
 
 def test_the_text_form_tells_attempts_waits_segments_and_ends() -> None:
     text = timeline(labkit.simulate("retry.stall")).text
-    assert "0 to 5.7 s: request 1: stalled, silent from 0.9 s" in text
+    assert "0 to 5.7 s: request 1: stalled at 0.9 s" in text
     assert "5.7 to 6.28 s: waits 0.58 s (backoff)" in text
-    assert "0.7 to 5.7 s: segment 1, 1 piece: 'Step 1 done. ', closed (stall)" in text
-    assert "segment 2, 2 pieces: 'Step 1 done. Step 2 done.'" in text
+    assert "0.7 to 5.7 s: segment 1, closed by stall: 'Step 1 done. ', 1 deltas" in text
+    assert "segment 2: 'Step 1 done. Step 2 done.', 2 deltas" in text
     assert "client ends: result" in text
 
 
@@ -68,7 +67,6 @@ def test_other_scripts_and_markup_are_drawn_as_text_and_told_whole() -> None:
         assert chart.png
     assert "\u4f60\u597d \U0001f469\u200d\U0001f4bb \u05e9\u05dc $x^2$ \\x1b[31m" in chart.text
     assert EVIL in chart.text
-    assert drawable("\u4f60a\U0001f469\u200d\U0001f4bb\x1b") == "□a□□\\x1b"
 
 
 def test_equal_runs_give_equal_pictures() -> None:
@@ -92,25 +90,27 @@ def test_two_runs_share_one_time_axis_and_their_lanes() -> None:
 def test_no_label_stands_on_another_label_or_bar_of_its_row(name: str) -> None:
     run = labkit.simulate(name)
     items = story(run)
-    layout = _Layout(items, list(dict.fromkeys(i.lane for i in items)), max(run.time, 0.001))
-    rows: dict[float, list[tuple[float, float]]] = {}
-    for placed in layout.placed:
-        _, _, left, right = layout._room(placed.item, placed.label)
-        rows.setdefault(placed.top, []).append((left, right))
-    for row in rows.values():
-        row.sort()
-        assert all(before[1] <= after[0] for before, after in itertools.pairwise(row))
+    for lane in dict.fromkeys(item.lane for item in items):
+        for row in rows(items, lane, run.time)[:MOST_ROWS]:
+            extents = [reach(item, run.time)[:2] for item in row]
+            assert all(before[1] <= after[0] for before, after in itertools.pairwise(extents))
+
+
+def test_every_item_has_a_row_also_in_a_crowd() -> None:
+    items = story(labkit.simulate("retry.hammer")) * 9
+    found = rows(items, "provider", 1.2)
+    assert len(found) == MOST_ROWS + 1
+    assert sum(map(len, found)) == sum(item.lane == "provider" for item in items)
 
 
 def test_state_is_never_told_by_colour_alone() -> None:
-    from labkit.teaching.timeline import _BARS, _MARKS
-
+    looks: dict[tuple[str, str], set[str]] = {}
     for run in map(labkit.simulate, SCENARIOS):
         for item in story(run):
             assert item.label
-            assert item.kind in _BARS or item.kind in _MARKS
-    signs = [sign for sign, _ in _MARKS.values()]
-    assert len(set(signs)) == len(signs)
+            looks.setdefault((item.lane, item.sign or item.pattern), set()).add(item.colour)
+    marks = {look: colours for look, colours in looks.items() if look[0] not in ("provider",)}
+    assert all(len(colours) == 1 for colours in marks.values())
 
 
 def test_a_run_without_time_and_a_run_of_many_pieces_are_drawn() -> None:

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 import labkit
 from labkit.recovery.policy import RetryPolicy
 from labkit.simulation import Fault
-from labkit.teaching.token import TokenError, from_token, inputs, token_of
+from labkit.teaching.token import TokenError, from_token, token_of
 
 
 def test_a_token_stands_for_scenario_fault_policy_and_seed() -> None:
-    scenario, policy, faults, seed = inputs("retry.stall~cancel@5w~attempts=2~seed=7")
-    assert scenario is labkit.find("retry.stall")
-    assert policy.attempts == 2
-    assert policy.stall == scenario.policy.stall
-    assert faults == (Fault("cancel", 5),)
-    assert seed == 7
+    run = from_token("retry.stall~cancel@5w~attempts=2~seed=7")
+    assert run.scenario is labkit.find("retry.stall")
+    assert run.policy.attempts == 2
+    assert run.policy.stall == run.scenario.policy.stall
+    assert run.faults == (Fault("cancel", 5),)
+    assert run.seed == 7
 
 
 def test_the_run_of_a_token_is_the_run_it_was_made_from() -> None:
@@ -53,7 +53,9 @@ def test_every_token_reads_back_and_needs_no_escape(
     )
     run = labkit.simulate(scenario, policy=policy, faults=[fault], seed=seed)
     token = token_of(run)
-    assert inputs(token) == (scenario, policy, (fault,), seed)
+    again = from_token(token)
+    assert (again.scenario, again.policy, again.faults) == (scenario, policy, (fault,))
+    assert again.seed == seed
     assert quote(token, safe="~@=.-_%") == token
 
 
@@ -66,15 +68,16 @@ def test_every_token_reads_back_and_needs_no_escape(
         ("retry.stall~seed=1~seed=2", "part 3, 'seed=2'", "twice"),
         ("retry.stall~seed=1.5", "part 2", "whole number"),
         ("retry.stall~attempts=2.5", "part 2", "whole number"),
-        ("retry.stall~jitter=nan", "part 2", "a number is needed"),
+        ("retry.stall~jitter=nan", "the policy contradicts itself", "jitter"),
         ("retry.stall~jitter=", "part 2", "a number is needed"),
         ("retry.stall~explode@3", "part 2, 'explode@3'", "cancel, disconnect, stall"),
-        ("retry.stall~cancel@3", "part 2", "w, wake"),
-        ("retry.stall~cancel@3x", "part 2", "w, wake"),
-        ("retry.stall~stall@3w", "part 2", "stall@3"),
-        ("retry.stall~stall@-3", "part 2", "kind@point"),
-        ("retry.stall~~", "part 2, ''", "kind@point"),
-        ("retry.stall~cancel@" + "9" * 5000 + "w", "part 2", "kind@point"),
+        ("retry.stall~cancel@3", "part 2", "cancel@5wake"),
+        ("retry.stall~cancel@3x", "part 2", "cancel@5wake"),
+        ("retry.stall~stall@3w", "part 2", "stall@5"),
+        ("retry.stall~stall@-3", "part 2", "stall@5"),
+        ("retry.stall~~", "part 2, ''", "a fault is like"),
+        ("retry.stall~cancel@" + "9" * 5000 + "w", "part 2", "a fault is like"),
+        ("retry.stall~seed=" + "9" * 5000, "part 2", "whole number"),
         ("retry.stall~first_wait=40", "the policy contradicts itself", "first_wait"),
         ("<script>", "part 1", "retry.guarded"),
     ],
@@ -91,11 +94,9 @@ def test_nonsense_is_refused_with_the_part_and_what_there_is(
 
 def test_a_scenario_of_ones_own_has_no_token() -> None:
     own = labkit.find("retry.stall").but(claim="mine")
-    with pytest.raises(TokenError, match="your own"):
-        token_of(labkit.simulate(own))
+    assert token_of(labkit.simulate(own)) == ""
 
 
 def test_a_policy_that_differs_in_more_than_numbers_has_no_token() -> None:
     policy = RetryPolicy(retry_on={"stall"}, stall=5, total=60)
-    with pytest.raises(TokenError, match="more than its numbers"):
-        token_of(labkit.simulate("retry.stall", policy=policy))
+    assert token_of(labkit.simulate("retry.stall", policy=policy)) == ""

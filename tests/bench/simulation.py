@@ -1,0 +1,109 @@
+"""How fast virtual time is, how many runs a second, and how long a step backwards takes."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+import aiotools
+import looptime
+
+from labkit.providers.fake import FakeProvider
+from labkit.providers.script import script
+from labkit.scenarios.catalogue import find
+from labkit.simulation import Observer, Run, simulate
+from labkit.simulation.loop import VirtualLoop
+from labkit.simulation.world import World
+
+from .table import Measure, Row, best
+
+SLEEPS: Final = 2_000
+RUNS: Final = 20
+WAITS: Final = [[{"wait": 0.1, "say": "word "}] * 20 + [{"finish": "stop"}]]
+
+
+def sleeps() -> Iterator[Row]:
+    """Virtual sleeps, beside two libraries that make a real loop's clock virtual."""
+    ours = SLEEPS / best(lambda: _on_a_virtual_loop(_sleeps()))
+    what = "virtual sleeps"
+    for peer, run, ratio in (("looptime", _looptime, 5.0), ("aiotools", _aiotools, 1.0)):
+        theirs = SLEEPS / best(run)
+        yield Row(what=what, value=ours, unit="/s", peer=peer, beside=theirs, ratio=ratio)
+
+
+def runs() -> Iterator[Row]:
+    """Complete runs of a scenario of about 50 events, beside the same coroutine without waits."""
+    waiting = find("retry.guarded").but(script=_script(WAITS))
+    run = simulate(waiting)
+    bare = RUNS / best(lambda: [_bare() for _ in range(RUNS)])
+    peer = "bare asyncio, no waits"
+    plain = RUNS / best(lambda: [simulate(waiting) for _ in range(RUNS)])
+    what = f"runs of {len(run.trace)} events"
+    yield Row(what=what, value=plain, unit="/s", peer=peer, beside=bare, least=1_000)
+    recorded = RUNS / best(lambda: [simulate(waiting).recorded for _ in range(RUNS)])
+    what = f"the same, {len(run.recorded)} places recorded"
+    yield Row(what=what, value=recorded, unit="/s", peer=peer, beside=bare, least=200)
+
+
+def steps() -> Iterator[Row]:
+    """The slowest step backwards over a long run, with everything that a view shows."""
+    run = simulate(find("retry.guarded").but(script=_script([WAITS[0][:20] * 10 + WAITS[0][-1:]])))
+    view = run.at(-1)
+    slowest = 0.0
+    for _ in range(100):
+        slowest = max(slowest, best(lambda view=view: _looked_at(view.previous()), 2))
+        view = view.previous()
+    what = f"a step backwards among {len(run.recorded):,} places"
+    yield Row(what=what, value=slowest * 1_000, unit="ms", most=20)
+
+
+MEASURES: Final[tuple[Measure, ...]] = (sleeps, runs, steps)
+
+
+async def _sleeps() -> None:
+    for _ in range(SLEEPS):
+        await asyncio.sleep(0.1)
+
+
+def _on_a_virtual_loop(work: Any) -> None:
+    loop = VirtualLoop(total=10 * SLEEPS)
+    loop.run_until_complete(work)
+    loop.close()
+
+
+def _looptime() -> None:
+    loop = looptime.new_event_loop()
+    loop.run_until_complete(_sleeps())
+    loop.close()
+
+
+def _aiotools() -> None:
+    async def patched() -> None:
+        with aiotools.VirtualClock().patch_loop():
+            await _sleeps()
+
+    asyncio.run(patched())
+
+
+def _script(attempts: list[Any]) -> Any:
+    return script({"name": "bench", "about": "", "attempts": attempts})
+
+
+def _bare() -> None:
+    """The client, its provider and its trace on a real loop, where no step waits."""
+    scenario = find("retry.guarded")
+    steps = [{name: step[name] for name in step if name != "wait"} for step in WAITS[0]]
+
+    async def client() -> None:
+        world = World(time=asyncio.get_running_loop().time, spend=lambda: None)
+        provider = FakeProvider(_script([steps]), Observer(world, "provider"))
+        await scenario.client(provider, scenario.policy, Observer(world, "client"))
+
+    with suppress(Exception):
+        asyncio.run(client())
+
+
+def _looked_at(view: Any) -> list[object]:
+    run: Run = view.run
+    shown = [dict(view.locals), dict(view.caller), dict(view.changed), view.source(), view.text]
+    return [*shown, repr(view), len(view.events), run]
