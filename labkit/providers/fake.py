@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from labkit.recovery.deltas import Delta
 from labkit.recovery.retry_after import parse_retry_after
@@ -70,18 +70,22 @@ class Player:
             if fault.kind in _INSTEAD and fault.point == number:
                 self.observe.strike(fault)
                 step = Step(_INSTEAD[fault.kind])
-        told = {"step": number, **self._details(step)}
+        said = step.delta or Delta("text")
+        told = {
+            "step": number,
+            "text": said.text,
+            "call": said.call_id,
+            "name": said.name,
+            "reason": said.reason,
+            "status": step.status,
+            "code": step.code,
+            "message": step.message,
+            "retry_after": parse_retry_after(dict(step.headers), now=self.observe.now())
+            if step.headers  # a learner steps through the function: no visit without a reason
+            else None,
+        }
         self.observe(step.do, **{name: v for name, v in told.items() if v not in ("", None)})
         return step
-
-    def _details(self, step: Step) -> dict[str, Any]:
-        said = step.delta
-        if said is not None:
-            called = {"call": said.call_id, "name": said.name}
-            return {"text": said.text, **called, "reason": said.reason}
-        asked = parse_retry_after(dict(step.headers), now=self.observe.now())
-        failed = {"status": step.status, "code": step.code, "message": step.message}
-        return {**failed, "retry_after": asked}
 
 
 def _unrolled(steps: tuple[Step, ...]) -> Iterator[Step]:

@@ -103,7 +103,10 @@ async def _play(player: Player, transport: asyncio.Transport, send: Send) -> Non
                 await send(_message(piece))
         except Dropped:
             await asyncio.sleep(BEFORE_RESET)
-            _reset(transport)
+            linger = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # to be a reset
+            socket_of = transport.get_extra_info("socket")
+            socket_of.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            transport.abort()
             return
     await send({"type": "http.response.body", "body": b""})
 
@@ -118,12 +121,6 @@ def _message(piece: Head | bytes) -> dict[str, Any]:
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _reset(transport: asyncio.Transport) -> None:
-    linger = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # close by a reset
-    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-    transport.abort()
 
 
 class _Connection(H11Protocol):

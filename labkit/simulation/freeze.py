@@ -14,16 +14,7 @@ from enum import Enum
 from functools import lru_cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from itertools import islice
-from types import (
-    AsyncGeneratorType,
-    BuiltinFunctionType,
-    CodeType,
-    CoroutineType,
-    FrameType,
-    FunctionType,
-    GeneratorType,
-    MethodType,
-)
+from types import CodeType, FrameType
 from typing import Any, Final
 
 from .mask import MASK, hide, scrub, secret
@@ -33,21 +24,10 @@ MOST_ITEMS: Final = 8
 MOST_DEPTH: Final = 4
 MOST_SORTED: Final = 1_000  # a larger set is shown by its size
 
-Locals = tuple[tuple[str, ...], tuple[Any, ...]]  # names, and values of which some may be ABSENT
+Names = tuple[str, ...]
 
 _PLAIN: Final = frozenset({type(None), bool, int, float})
-_NAMED: Final = frozenset(
-    {type, FunctionType, MethodType, BuiltinFunctionType}
-    | {AsyncGeneratorType, CoroutineType, GeneratorType}
-)
 _TELLING: Final = frozenset({"datetime", "decimal", "fractions", "uuid", "pathlib"})  # by their str
-
-
-class Absent:
-    """Stands for a local that has no value yet."""
-
-
-ABSENT: Final = Absent()
 
 
 class Rendered(str):
@@ -98,10 +78,8 @@ class _Plan:
         stars = bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
         given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]
         others = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}.difference(given)
-        names = (*given, *sorted(others))
-        self.names = names
-        self.absent = (ABSENT,) * len(names)
-        self.secret = [index for index, name in enumerate(names) if secret(name)]
+        self.names: Names = (*given, *sorted(others))
+        self.secret = list(filter(secret, self.names))
 
 
 class Freezer:
@@ -112,30 +90,32 @@ class Freezer:
 
     def __init__(self) -> None:
         self._plans: dict[int, _Plan] = {}
-        self._classes: dict[type, Any] = {type(ABSENT): ABSENT}
+        self._classes: dict[type, Rendered] = {}
         self._named: dict[type, dict[str, Rendered]] = {}
         self._settled: dict[int, tuple[Any, Any]] = {}  # address -> value, which holds it, and text
 
-    def locals(self, frame: FrameType) -> Locals:
-        """The frame's locals as they are now."""
+    def locals(self, frame: FrameType) -> tuple[Names, dict[str, Any]]:
+        """The names that the frame's locals may have, and those that it has, as they are now."""
         code = frame.f_code
         plan = self._plans.get(id(code))
         if plan is None:
             plan = self._plans[id(code)] = _Plan(code)
         known, shown = self._classes, self._shown
-        values = [
-            value if (kind := type(value)) in _PLAIN else known.get(kind) or shown(kind, value)
-            for value in map(frame.f_locals.get, plan.names, plan.absent)
-        ]
-        for index in plan.secret:
-            if values[index] is not ABSENT and values[index] is not None:
-                values[index] = MASK
-        return plan.names, tuple(values)
+        values = {
+            name: value
+            if (kind := type(value)) in _PLAIN
+            else known.get(kind) or shown(kind, value)
+            for name, value in frame.f_locals.items()
+        }
+        for name in plan.secret:
+            if values.get(name) is not None:
+                values[name] = MASK
+        return plan.names, values
 
     def _shown(self, kind: type, value: Any) -> Any:
         texts = self._named.get(kind)
         if texts is not None:
-            name = value.__name__
+            name = getattr(value, "__name__", "")
             return texts.get(name) or texts.setdefault(name, freeze("", value))
         known = self._settled.get(id(value))
         return self._new(kind, value) if known is None else known[1]
@@ -144,9 +124,9 @@ class Freezer:
         frozen = freeze("", value)
         if _is_settled(value):
             self._settled[id(value)] = (value, frozen)
-        elif kind in _NAMED:
+        elif _is_opaque(kind) and hasattr(value, "__name__"):
             self._named[kind] = {value.__name__: frozen}
-        elif _is_opaque(kind) and not hasattr(value, "__name__"):
+        elif _is_opaque(kind):
             self._classes[kind] = frozen
         return frozen
 
@@ -176,8 +156,8 @@ def _is_settled(value: Any) -> bool:
         return all(_is_settled(item) for item in value)
     parameters = getattr(kind, "__dataclass_params__", None)
     if parameters is not None:
-        fields = dataclasses.fields(kind)
-        return parameters.frozen and all(_is_settled(getattr(value, f.name, 0)) for f in fields)
+        names = kind.__dataclass_fields__
+        return parameters.frozen and all(_is_settled(getattr(value, name, 0)) for name in names)
     return kind in _PLAIN or isinstance(value, str | bytes | range | Enum) or _is_telling(kind)
 
 

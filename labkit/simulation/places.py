@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .breakpoints import short, source
 from .errors import Unknown
-from .freeze import ABSENT
 from .page import Segment, segments
 from .trace import Event
 
@@ -30,8 +29,8 @@ class Place(NamedTuple):
     """One moment before a line runs. `event` is the index of the last event, -1 before any.
 
     `frame` tells the calls of one function apart; `caller` is the frame of the caller, 0 where that
-    is not watched. `names` and `values` are those of the locals, ABSENT where one is not there yet.
-    A named tuple, since a run makes thousands.
+    is not watched. `names` are those that the function's locals may have, `values` those that are
+    there. A named tuple, since a run makes thousands.
     """
 
     index: int  # type: ignore[assignment]  # in place of the tuple's method
@@ -43,15 +42,15 @@ class Place(NamedTuple):
     time: float
     event: int
     names: tuple[str, ...]
-    values: tuple[Any, ...]
+    values: Mapping[str, Any]
     caller: int = 0
     breakpoint: str = ""
 
     @property
     def locals(self) -> tuple[tuple[str, Any], ...]:
         """(name, value) of the locals: the parameters first, then the others by name."""
-        pairs = zip(self.names, self.values, strict=True)
-        return tuple([pair for pair in pairs if pair[1] is not ABSENT])
+        values = self.values
+        return tuple([(name, values[name]) for name in self.names if name in values])
 
 
 class View:

@@ -74,11 +74,11 @@ class Playing:
         inputs = self._inputs
         world = World(time=loop.time, spend=loop.spend, faults=inputs.faults, seed=inputs.seed)
         self._world = world
-        with guarded(self._refused), _seeded(inputs):
+        with guarded(lambda what: self._note("refused", what=what)), _seeded(inputs):
             try:
                 with self._recorder(world, loop):
                     end = self._drive(world, loop)
-                self._note_end(world, loop, end)
+                self._note_end(loop, end)
             finally:
                 world.trace.seal()
                 loop.close()
@@ -116,34 +116,31 @@ class Playing:
             )
         return await work
 
-    def _note_end(self, world: World, loop: VirtualLoop, end: dict[str, str]) -> None:
-        note = world.observer("lab")
+    def _note_end(self, loop: VirtualLoop, end: dict[str, str]) -> None:
         left = loop.tasks.pending()
         if all(task.get_name() != CLIENT for task in left):  # else a halt left them all
             for task in left:
                 _, _, function = where(task) or ("", 0, "")
-                note("left_over", task=task.get_name(), function=function)
+                self._note("left_over", task=task.get_name(), function=function)
         for task in loop.tasks.unseen():
-            note("unhandled", task=task.get_name(), **_facts(task.exception()))
+            self._note("unhandled", task=task.get_name(), **_facts(task.exception()))
         for error in loop.unhandled:
-            note("unhandled", **_facts(error))
-        note("end", task=CLIENT, **end)
+            self._note("unhandled", **_facts(error))
+        self._note("end", task=CLIENT, **end)
 
     # What happens in between
 
     def _make_loop(self) -> VirtualLoop:
-        options: dict[str, Any] = {"limit": self._inputs.limit, "total": self._inputs.total}
-        if self._inputs.scenario.sdk:
-            options["inline_executor"] = self._executor
-        if self._points is None and not self._inputs.faults:
+        inputs = self._inputs
+        options: dict[str, Any] = {"limit": inputs.limit, "total": inputs.total}
+        if inputs.scenario.sdk:
+            options["inline_executor"] = lambda name: self._note("executor", function=name)
+        if self._points is None and not inputs.faults:
             return VirtualLoop(**options)
-        return FaultyLoop(self._inputs.faults, self._strike, self._suspended, **options)
+        return FaultyLoop(inputs.faults, self._strike, self._suspended, **options)
 
-    def _executor(self, name: str) -> None:
-        self._world.trace.add("lab", "executor", function=name)
-
-    def _refused(self, what: str) -> None:
-        self._world.trace.add("lab", "refused", what=what)
+    def _note(self, kind: str, **data: Any) -> None:
+        self._world.trace.add("lab", kind, **data)
 
     def _strike(self, fault: Fault, task: asyncio.Task[Any]) -> None:
         self._world.strike(fault, task=task.get_name(), phase=fault.phase)

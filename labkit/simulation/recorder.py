@@ -34,7 +34,7 @@ class _Frames:
         self.files = files
         self._on_line = on_line
         self._count = 0
-        self._known: dict[int, list[int]] = {}  # address -> [number, line]
+        self._known: dict[int, list[Any]] = {}  # address -> number, last line, lines' statements
         self.codes: dict[int, CodeType] = {}  # a code object is slow to hash
 
     def watches(self, code: CodeType) -> bool:
@@ -42,12 +42,13 @@ class _Frames:
 
     def begin(self, frame: FrameType) -> None:
         self._count += 1
-        self._known[id(frame)] = [self._count, 0]
-        self.codes[id(frame.f_code)] = frame.f_code
+        code = frame.f_code
+        self._known[id(frame)] = [self._count, 0, self.files[code.co_filename].get]
+        self.codes[id(code)] = code
 
     def line(self, frame: FrameType, line: int) -> None:
         known = self._known[id(frame)]
-        first = self.files[frame.f_code.co_filename].get(line, line)
+        first = known[2](line, line)
         if known[1] == first:
             return
         known[1] = first

@@ -7,21 +7,17 @@ time of the first call and the breakpoints that were passed. Under a task stands
 function called.
 """
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from matplotlib.figure import Figure
 
 from labkit.simulation import Run
 
-from .chart import BLUE, Chart
-from .phrases import cut, seconds
+from .chart import Chart
+from .phrases import seconds
 
-WIDTH: Final = 8.2  # inches
-ROW: Final = 0.34
-STEP: Final = 0.45  # inches that a callee stands to the right of its caller
-_BOX: Final = {"facecolor": "#EEEEEE", "edgecolor": BLUE, "boxstyle": "round,pad=0.3"}
-_ELBOW: Final = {"arrowstyle": "->", "connectionstyle": "angle,angleA=90,angleB=0", "shrinkB": 0}
+WIDTH: Final = 9.6  # inches
+ROW: Final = 0.24
 
 
 class Call(NamedTuple):
@@ -31,21 +27,18 @@ class Call(NamedTuple):
     times: list[float]
     passed: dict[str, float]  # breakpoint -> first time
 
-    @property
-    def label(self) -> str:
-        """The function, and how often it was called."""
-        return self.path[-1] + (f", {len(self.times)} calls" if len(self.times) > 1 else "")
-
 
 def chain(run: Run) -> Chart:
-    """The chart of who calls whom in `run`, with its text form; records the run's places."""
-    found = calls(run)
+    """The tree of who calls whom in `run`; records the run's places."""
     lines = [f"call chain of {run.scenario.name}"]
-    for call in found:
-        passed = ", ".join(f"'{name}' at {seconds(time)}" for name, time in call.passed.items())
-        label = f"{'  ' * len(call.path)}{call.label}"
-        lines.append(f"{label:<40}  {seconds(call.times[0])}{passed and f'  passes {passed}'}")
-    return Chart(lambda: _figure(lines[0], found), "\n".join(lines), lines[0])
+    for call in calls(run):
+        depth, often = len(call.path) - 1, len(call.times)
+        label = "  " * depth + "└ " * (depth > 0) + call.path[-1]
+        label += f", {often} calls" if often > 1 else ""
+        passed = [f"'{name}' at {seconds(time)}" for name, time in call.passed.items()]
+        passes = f"  passes {', '.join(passed)}" if passed else ""
+        lines.append(f"  {label:<40}{seconds(call.times[0]):<8}{passes}".rstrip())
+    return Chart(lambda: _figure(lines), "\n".join(lines), lines[0])
 
 
 def calls(run: Run) -> list[Call]:
@@ -68,22 +61,10 @@ def calls(run: Run) -> list[Call]:
     return [found[path] for path in tree]
 
 
-def _figure(title: str, found: Sequence[Call]) -> Figure:
-    height = ROW * (len(found) + 1.3)
+def _figure(lines: list[str]) -> Figure:
+    height = ROW * (len(lines) + 1)
     figure = Figure(figsize=(WIDTH, height))
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0, WIDTH), ylim=(height, 0))
-    axes.set_axis_off()
-    axes.text(0.15, ROW / 2, cut(title, 90), fontsize=11, fontweight="bold")
-    axes.text(WIDTH - 0.2, ROW / 2, "first call at", ha="right")
-    above: dict[tuple[str, ...], float] = {}  # where the box of each path stands
-    for number, call in enumerate(found, start=1):
-        left, middle = STEP * (len(call.path) - 0.4), ROW * (number + 0.5)
-        if caller := call.path[:-1]:
-            start = (left - STEP / 2, above[caller] + 0.12)
-            axes.annotate("", (left - 0.05, middle), start, arrowprops=_ELBOW)
-        above[call.path] = middle
-        label, passed = cut(call.label, 60), "".join(f"◆ {name}  " for name in call.passed)
-        axes.text(left, middle, label, family="DejaVu Sans Mono", va="center", bbox=_BOX)
-        axes.text(left + 0.2 + len(label) * 0.085, middle, cut(passed, 60), va="center")
-        axes.text(WIDTH - 0.2, middle, seconds(call.times[0]), ha="right", va="center")
+    for number, line in enumerate(lines, start=1):
+        look: Any = {"family": "DejaVu Sans Mono"} if number > 1 else {"fontweight": "bold"}
+        figure.text(0.02, 1 - number * ROW / height, line, **look)
     return figure

@@ -14,7 +14,7 @@ from .phrases import printable
 
 MONO: Final = "font-family:var(--jp-code-font-family,monospace);font-size:12.5px;line-height:1.45"
 MARK: Final = "background:#ffe08a;color:#111"  # on any theme; a word or an arrow says the same
-_CELL: Final = "border:1px solid #bbb;padding:1px 6px;text-align:left;overflow-wrap:anywhere"
+_CELL: Final = "border:1px solid #bbb;padding:1px 6px;text-align:left"
 
 
 class TwoForms:
@@ -61,10 +61,11 @@ def row(*parts: Any) -> Any:
 
 
 def parts(*titled: tuple[str, str], height: str = "auto") -> str:
-    """Markup side by side, the first the widest, each under its title; long ones scroll."""
+    """Two pieces of markup side by side, each under its title; long ones scroll."""
     told = ""
     for number, (title, markup) in enumerate(titled):
-        style = f"flex:{8 - 3 * number} 1 330px;min-width:0;height:{height};overflow:auto"
+        flex = ("8 1 440px", "5 1 300px")[number]
+        style = f"flex:{flex};min-width:0;height:{height};overflow:auto"
         named = f'<div style="font-weight:600;margin:6px 0 2px">{cell(title)}</div>'
         told += f'<div tabindex="0" style="{style}">{named}{markup}</div>'
     return f'<div style="display:flex;flex-wrap:wrap;gap:8px">{told}</div>'
@@ -73,11 +74,11 @@ def parts(*titled: tuple[str, str], height: str = "auto") -> str:
 def table(rows: Sequence[tuple[str, str, str]]) -> str:
     """A table under its first row; of the others, one with a third text is marked."""
     told = ""
-    for number, texts in enumerate(rows):
-        tag = "td" if number else "th"
-        mark = MARK if number and texts[2] else ""
-        cells = "".join(f'<{tag} style="{_CELL}">{cell(text)}</{tag}>' for text in texts)
-        told += f'<tr style="{mark}">{cells}</tr>'
+    for number, (name, *texts) in enumerate(rows):
+        tag, wrap = ("td", ";overflow-wrap:anywhere") if number else ("th", "")
+        mark = MARK if number and texts[1] else ""
+        told += f'<tr style="{mark}"><{tag} style="{_CELL}">{cell(name)}</{tag}>'
+        told += "".join(f'<{tag} style="{_CELL}{wrap}">{cell(text)}</{tag}>' for text in texts)
     return f'<table style="border-collapse:collapse;width:100%;{MONO}">{told}</table>'
 
 

@@ -4,7 +4,8 @@
     labkit.panel("retry.stall~cancel@5w~attempts=2")     # what somebody else's token stands for
 
 `Panel.model` is a `Bench`: changing it runs at once and keeps the run before. The token under the
-controls brings anybody else to the same run.
+controls brings anybody else to the same run. JupyterLab takes the arrow keys away from a list, so
+whatever a list chooses can also be reached by a button, a number or the token.
 """
 
 from collections.abc import Callable
@@ -19,14 +20,14 @@ from labkit.scenarios import catalogue
 from labkit.simulation import Fault, Run, Scenario
 from labkit.simulation.faults import TASK_FAULTS
 
-from .controls import TwoForms, heard, html, parts, pre, row
+from .controls import TwoForms, cell, heard, html, parts, pre, row
 from .phrases import seconds
 from .timeline import timeline
 from .token import CLIENT, from_token, numbers, token_of
 from .views import run_text
 
 KINDS: Final = (  # the words for each kind of fault; its kind and phase
-    ("none", None),
+    ("none", ("", "")),
     ("cancel while it waits", ("cancel", "waiting")),
     ("cancel as it wakes", ("cancel", "waking")),
     ("disconnect", ("disconnect", "waiting")),
@@ -63,14 +64,14 @@ class Bench(traitlets.HasTraits):
         run = self.run
         found = []
         for point in catalogue.points(run.scenario, kind, policy=run.policy, seed=run.seed):
-            words = f"{point.number}: {point.task} in {point.function}, {seconds(point.time)}"
+            words = f"{point.task} in {point.function}, {seconds(point.time)}"
             task = point.task if kind in TASK_FAULTS else CLIENT
             found.append((words, Fault(kind, point.number, task, phase)))
         return found
 
-    def strike(self, fault: Fault | None) -> None:
+    def strike(self, *fault: Fault) -> None:
         """Put `fault` in place of the first one, or take that away, and run again."""
-        self.change(faults=(*([fault] if fault else []), *self.run.faults[1:]))
+        self.change(faults=(*fault, *self.run.faults[1:]))
 
 
 class Panel(TwoForms):
@@ -91,31 +92,33 @@ class Panel(TwoForms):
         model, self._message, self._told, self._numbers = self.model, html(), html(), row()
         names = list(dict.fromkeys([model.run.scenario.name, *catalogue.names()]))
         self._scenario = self._made(ipw.Dropdown, "scenario", model.open, options=names)
-        self._kind = self._made(ipw.Dropdown, "fault", self._strike_first, options=KINDS)
-        self._place = self._made(ipw.Dropdown, "strikes at", model.strike)
+        self._kind = self._made(ipw.ToggleButtons, "fault", self._strike, "100%", options=KINDS)
+        self._place = self._made(ipw.BoundedIntText, "strikes at", self._strike, "200px")
+        self._where = html()
         self._token = self._made(ipw.Text, "token", model.open, continuous_update=False)
         self._picture = ipw.Image(layout={"max_width": "100%", "width": "auto"})
         self._fields: dict[str, Any] = {}
         model.observe(self._draw, "run")
         self._draw()
-        choices = row(self._scenario, self._kind, self._place, self._token)
-        return ipw.VBox([choices, self._numbers, self._message, self._picture, self._told])
+        choices = (row(self._scenario, self._token), self._kind, row(self._place, self._where))
+        return ipw.VBox([*choices, self._numbers, self._message, self._picture, self._told])
 
-    def _strike_first(self, kind: tuple[str, str] | None) -> None:
-        there = self.model.strikes(*kind) if kind else [("", None)]
-        if not there:
-            raise ValueError("this run has no place for such a fault")
-        self.model.strike(there[0][1])
+    def _strike(self, _: Any) -> None:
+        kind, place = self._kind.value, self._place.value
+        there = self.model.strikes(*kind) if kind[0] else []
+        self.model.strike(*[fault for _, fault in there[: place + 1][-1:]])
 
-    def _made(self, kind: Any, label: str, act: Callable[[Any], object], **options: Any) -> Any:
+    def _made(
+        self, kind: Any, label: str, act: Callable[[Any], object], width: str = "400px", **more: Any
+    ) -> Any:
         """A control whose value goes to `act` when the reader changes it."""
 
         def moved(change: Any) -> None:
             if not self._drawing:
                 act(change["new"])
 
-        layout, style = {"width": options.pop("width", "400px")}, {"description_width": "100px"}
-        made = kind(description=label, layout=layout, style=style, **options)
+        style = {"description_width": "100px"}
+        made = kind(description=label, layout={"width": width}, style=style, **more)
         made.observe(heard(moved, self._message), "value")
         return made
 
@@ -134,9 +137,13 @@ class Panel(TwoForms):
         run = self.model.run
         self._scenario.value, self._token.value = run.scenario.name, token_of(run)
         first = run.faults[0] if run.faults else None
-        self._kind.value = (first.kind, first.phase) if first else None
-        self._place.options = self.model.strikes(first.kind, first.phase) if first else []
-        self._place.value = first if first in dict(self._place.options).values() else None
+        self._kind.value = (first.kind, first.phase) if first else ("", "")
+        there = self.model.strikes(first.kind, first.phase) if first else []
+        number = next((n for n, (_, fault) in enumerate(there) if fault == first), None)
+        self._place.max, self._place.disabled = max(0, len(there) - 1), not there
+        self._place.value = number or 0
+        nowhere = "this run has no such place" if first else "nowhere"
+        self._where.value = cell(nowhere if number is None else there[number][0])
         values = {**numbers(run.policy), "seed": run.seed}
         if list(self._fields) != list(values):
             self._fields = {name: self._field(name, value) for name, value in values.items()}
@@ -149,7 +156,7 @@ class Panel(TwoForms):
             self.model.change(**{name: new})
 
         kind, step = (ipw.IntText, 1) if isinstance(value, int) else (ipw.FloatText, 0.5)
-        return self._made(kind, name, act, step=step, width="200px")
+        return self._made(kind, name, act, "200px", step=step)
 
 
 def panel(scenario: str | Scenario = "retry.guarded") -> Panel:

@@ -107,7 +107,7 @@ class Stepper(TwoForms):
         ]
         slider = ipw.IntSlider(readout=False, continuous_update=False)
         number = ipw.BoundedIntText(description="place")  # since a slider's handle has no name
-        task = ipw.Dropdown(description="task", options=steps.tasks)
+        task = ipw.ToggleButtons(description="task", options=steps.tasks)
         for control in (slider, number):
             traitlets.link((steps, "last"), (control, "max"))
             traitlets.link((steps, "position"), (control, "value"))
@@ -154,4 +154,4 @@ def _source(view: View) -> str:
         here = number == view.place.line
         arrow, mark = ("→", f' style="{MARK}" aria-current="step"') if here else (" ", "")
         told += f"<div{mark}>{cell(f'{arrow} {number:>4}  {text}')}</div>"
-    return f'<pre style="margin:0;{MONO}">{told}</pre>'
+    return f'<pre style="margin:0;white-space:pre;{MONO}">{told}</pre>'

@@ -55,7 +55,6 @@ _MARKS: Final = {  # the events that are marks: lane, words, the mark's colour a
     ("lab", "end"): ("tasks, faults", "{task} ends: {outcome}", INK, "|"),
 }
 _DELTAS: Final = ("role", "say", "think", "call", "finish")
-_FAILURES: Final = ("http_error", "error", "drop")
 _CUTS: Final = ("cancel", "fault", "end")
 
 
@@ -86,7 +85,10 @@ def timeline(run: Run, beside: Run | None = None, *, marks: Sequence[str] = ("",
     """
     runs = [run] if beside is None else [run, beside]
     told = [story(each) for each in runs]
-    names = [f"{mark}{_heading(each)}" for mark, each in zip(marks, runs, strict=False)]
+    names = []
+    for mark, each in zip(marks, runs, strict=False):
+        how = "ends" if each.error is None else f"ends with {type(each.error).__name__}"
+        names.append(f"{mark}{each.scenario.name}: {how} at {seconds(each.time)}")
     text = "\n\n".join(map(_text, names, told))
     end = max(0.001, *(each.time for each in runs))
     return Chart(lambda: _figure(names, told, end), text, f"timeline of {' and '.join(names)}")
@@ -135,7 +137,7 @@ def _waits(events: Sequence[Event]) -> Iterator[Item]:
             label = f"waits {seconds(event['seconds'])} ({event['reason']})"
             more = ", cut short" if over < until - 1e-6 else ""
             yield Item("waits", event.time, over, label, GREY, more, pattern="///")
-        elif event.kind in _FAILURES:
+        elif event.kind in ("http_error", "error", "drop"):
             failed = event.time
         elif event.kind == "request" and failed is not None:
             if event.time > failed:
@@ -149,28 +151,19 @@ def _segments(events: Sequence[Event]) -> Iterator[Item]:
     for event in events:
         if event.kind == "shown":
             pieces.append(event)
-        elif event.kind == "segment_end":
-            yield _segment(f"segment {number}, closed by {event['reason']}", pieces, event)
+        closed = f", closed by {event['reason']}" if event.kind == "segment_end" else ""
+        if closed or (pieces and event is events[-1]):
+            ticks = tuple(piece.time for piece in pieces)
+            end = event.time if closed else ticks[-1]
+            text = quoted("".join(piece["text"] for piece in pieces))
+            label, more = f"segment {number}{closed}: {text}", f", deltas: {len(ticks)}"
+            yield Item("page", min([end, *ticks]), end, label, YELLOW, more, ticks=ticks)
             number, pieces = number + 1, []
-    if pieces:
-        yield _segment(f"segment {number}", pieces, pieces[-1])
-
-
-def _segment(name: str, pieces: Sequence[Event], last: Event) -> Item:
-    ticks = tuple(piece.time for piece in pieces)
-    label = f"{name}: {quoted(''.join(piece['text'] for piece in pieces))}"
-    start = min([last.time, *ticks])
-    return Item("page", start, last.time, label, YELLOW, f", {len(ticks)} deltas", ticks=ticks)
 
 
 def _filled(words: str, event: Event) -> str:
     parts = defaultdict(str, event.data) | {"at": seconds(event.time)}
     return printable(words.format_map(parts)[:MOST])
-
-
-def _heading(run: Run) -> str:
-    how = "ends" if run.error is None else f"ends with {type(run.error).__name__}"
-    return f"{run.scenario.name}: {how} at {seconds(run.time)}"
 
 
 def _text(name: str, items: Sequence[Item]) -> str:

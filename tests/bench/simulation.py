@@ -1,8 +1,7 @@
 """How fast virtual time is, how many runs a second, and how long a step backwards takes."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import aiotools
@@ -18,7 +17,8 @@ from labkit.simulation.world import World
 from .table import Measure, Row, best
 
 SLEEPS: Final = 2_000
-RUNS: Final = 20
+RUNS: Final = 4  # in one try: short, so that one of many tries is not disturbed
+TRIES: Final = 40
 WAITS: Final = [[{"wait": 0.1, "say": "word "}] * 20 + [{"finish": "stop"}]]
 
 
@@ -35,12 +35,13 @@ def runs() -> Iterator[Row]:
     """Complete runs of a scenario of about 50 events, beside the same coroutine without waits."""
     waiting = find("retry.guarded").but(script=_script(WAITS))
     run = simulate(waiting)
-    bare = RUNS / best(lambda: [_bare() for _ in range(RUNS)])
+    without = _without_waits()
+    bare = RUNS / best(lambda: _times(RUNS, without), TRIES)
     peer = "bare asyncio, no waits"
-    plain = RUNS / best(lambda: [simulate(waiting) for _ in range(RUNS)])
+    plain = RUNS / best(lambda: _times(RUNS, lambda: simulate(waiting)), TRIES)
     what = f"runs of {len(run.trace)} events"
     yield Row(what=what, value=plain, unit="/s", peer=peer, beside=bare, least=1_000)
-    recorded = RUNS / best(lambda: [simulate(waiting).recorded for _ in range(RUNS)])
+    recorded = RUNS / best(lambda: _times(RUNS, lambda: simulate(waiting).recorded), TRIES)
     what = f"the same, {len(run.recorded)} places recorded"
     yield Row(what=what, value=recorded, unit="/s", peer=peer, beside=bare, least=200)
 
@@ -58,6 +59,11 @@ def steps() -> Iterator[Row]:
 
 
 MEASURES: Final[tuple[Measure, ...]] = (sleeps, runs, steps)
+
+
+def _times(count: int, work: Callable[[], object]) -> None:
+    for _ in range(count):
+        work()
 
 
 async def _sleeps() -> None:
@@ -89,18 +95,18 @@ def _script(attempts: list[Any]) -> Any:
     return script({"name": "bench", "about": "", "attempts": attempts})
 
 
-def _bare() -> None:
+def _without_waits() -> Callable[[], None]:
     """The client, its provider and its trace on a real loop, where no step waits."""
     scenario = find("retry.guarded")
     steps = [{name: step[name] for name in step if name != "wait"} for step in WAITS[0]]
+    quick = _script([steps])
 
     async def client() -> None:
         world = World(time=asyncio.get_running_loop().time, spend=lambda: None)
-        provider = FakeProvider(_script([steps]), Observer(world, "provider"))
+        provider = FakeProvider(quick, Observer(world, "provider"))
         await scenario.client(provider, scenario.policy, Observer(world, "client"))
 
-    with suppress(Exception):
-        asyncio.run(client())
+    return lambda: asyncio.run(client())
 
 
 def _looked_at(view: Any) -> list[object]:

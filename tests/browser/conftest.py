@@ -53,9 +53,21 @@ def browser(chromium: str) -> Iterator[object]:
 @pytest.fixture
 def lab_page(lab: object, browser: object, tmp_path: pathlib.Path) -> Iterator[object]:
     """A page of its own for one test; its kernels end with it."""
+    yield from _page(lab, browser, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def walk_page(
+    lab: object, browser: object, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[object]:
+    """One page for all tests of a module, which walk through one notebook."""
+    yield from _page(lab, browser, tmp_path_factory.mktemp("pictures"))
+
+
+def _page(lab: object, browser: object, pictures: pathlib.Path) -> Iterator[object]:
     from tests.browser import lab_page
 
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    yield lab_page.LabPage(lab, context.new_page(), lab_page.picture_folder(tmp_path))
+    yield lab_page.LabPage(lab, context.new_page(), lab_page.picture_folder(pictures))
     context.close()
     lab.end_kernels()

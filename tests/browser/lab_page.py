@@ -114,9 +114,11 @@ class LabPage:
         self.lab = lab
         self.page = page
         self.pictures = pictures
+        self.name = ""
 
     def open(self, name: str) -> None:
         """Open a notebook of `work` and wait for its kernel."""
+        self.name = name
         self.page.goto(f"{self.lab.url}lab/tree/{name}?token={self.lab.token}&reset")
         expect(self.notebook.first).to_be_visible(timeout=PATIENCE * 1000)
         self.wait_until_idle()
@@ -140,14 +142,42 @@ class LabPage:
 
     def run_all(self) -> None:
         """Run → Run All Cells, and wait for the last one."""
-        self.page.locator(".lm-MenuBar-item", has_text=re.compile(r"^Run$")).click()
-        self.page.locator(".lm-Menu-item", has_text=re.compile(r"^Run All Cells$")).click()
+        self.menu("Run", "Run All Cells")
         self.wait_until_idle()
 
     def run_cell(self, number: int) -> None:
         """Run code cell `number` by keyboard, without waiting for it."""
-        self.cell(number).locator(".jp-InputArea-editor .cm-content").click()
+        self.editor(number).click()
         self.page.keyboard.press("Shift+Enter")
+
+    def run_through(self, number: int) -> None:
+        """From the first cell of all to code cell `number`, with Shift+Enter, as a reader does."""
+        cells = json.loads((self.lab.work / self.name).read_text(encoding="utf-8"))["cells"]
+        code = [place for place, cell in enumerate(cells) if cell["cell_type"] == "code"]
+        self.notebook.locator(".jp-Cell").first.click()
+        for _ in range(code[number] + 1):
+            self.page.keyboard.press("Shift+Enter")
+        self.wait_until_idle()
+
+    def edit(self, number: int, source: str) -> None:
+        """Put `source` in place of what stands in code cell `number`, and run it."""
+        self.editor(number).click()
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.insert_text(source)
+        self.page.keyboard.press("Shift+Enter")
+        self.wait_until_idle()
+
+    def restart(self) -> None:
+        """Kernel → Restart Kernel…, and yes."""
+        self.menu("Kernel", "Restart Kernel…")
+        self.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
+        self.wait_until_idle()
+
+    def menu(self, title: str, entry: str) -> None:
+        """Choose an entry of the menu bar."""
+        exactly = {name: re.compile(f"^{re.escape(name)}$") for name in (title, entry)}
+        self.page.locator(".lm-MenuBar-item", has_text=exactly[title]).click()
+        self.page.locator(".lm-Menu-itemLabel", has_text=exactly[entry]).click()
 
     def show(self, name: str) -> None:
         """Bring the tab of that name to the front."""
@@ -180,9 +210,31 @@ class LabPage:
         cell.scroll_into_view_if_needed()
         return cell
 
+    def code(self, fragment: str) -> int:
+        """The number of the one code cell with `fragment` in its source."""
+        cells = json.loads((self.lab.work / self.name).read_text(encoding="utf-8"))["cells"]
+        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        [number] = [number for number, source in enumerate(sources) if fragment in source]
+        return number
+
+    def editor(self, number: int) -> Locator:
+        """The place to type in of code cell `number`."""
+        return self.cell(number).locator(".jp-InputArea-editor .cm-content")
+
     def output(self, number: int) -> Locator:
         """The output area of code cell `number`."""
         return self.cell(number).locator(".jp-Cell-outputArea")
+
+    def kept_outputs(self, number: int) -> Any:
+        """What the saved notebook holds for code cell `number`, by kind, once it is saved."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            cells = json.loads((self.lab.work / self.name).read_text(encoding="utf-8"))["cells"]
+            cell = [cell for cell in cells if cell["cell_type"] == "code"][number]
+            if cell["outputs"]:
+                return cell["outputs"][0]["data"]
+            self.page.wait_for_timeout(100)
+        raise TimeoutError(f"{self.name} was not saved")
 
     def picture(self, name: str) -> pathlib.Path:
         """Save what can be seen; the file."""

@@ -100,8 +100,8 @@ SAFEGUARDS = (
     Safeguard(
         name="a drop resets the connection",
         file="labkit/providers/server.py",
-        old="_reset(transport)\n            return",
-        new="pass",
+        old="            transport.abort()\n            return\n",
+        new="",
         red=(
             f"{_SERVER}::test_a_drop_resets_the_connection_inside_the_body",
             f"{_WORLDS}::test_the_sdk_on_a_real_socket_sees_and_causes_what_the_fake_does",

@@ -108,7 +108,7 @@ _TIME = (
     _made(
         "left-over tasks are noted",
         "playing.py",
-        'note("left_over", task=task.get_name(), function=function)',
+        'self._note("left_over", task=task.get_name(), function=function)',
         "pass",
         "test_tasks.py::test_left_over_tasks_are_told_by_name_and_function",
         _NO + "[left_over_task-retry.forgotten]",
@@ -116,7 +116,7 @@ _TIME = (
     _made(
         "errors that nobody awaited are noted",
         "playing.py",
-        'note("unhandled", task=task.get_name(), **_facts(task.exception()))',
+        'self._note("unhandled", task=task.get_name(), **_facts(task.exception()))',
         "pass",
         "test_loop.py::test_errors_that_nobody_awaited_are_in_the_trace",
     ),
@@ -297,15 +297,16 @@ _RECORDING = (
     _made(
         "a statement is one step",
         "recorder.py",
-        "first = self.files[frame.f_code.co_filename].get(line, line)",
+        "first = known[2](line, line)",
         "first = line",
         "test_recorder.py::test_a_statement_over_many_lines_is_one_place",
     ),
     _made(
         "frames begin anew",
         "recorder.py",
-        "        self._known[id(frame)] = [self._count, 0]\n",
-        "        self._known.setdefault(id(frame), [self._count, 0])\n",
+        "        self._known[id(frame)] = [self._count, 0, self.files[code.co_filename].get]\n",
+        "        known = [self._count, 0, self.files[code.co_filename].get]\n"
+        "        self._known.setdefault(id(frame), known)\n",
         "test_recorder.py::test_a_frame_that_takes_over_an_address_has_a_number_of_its_own",
     ),
     _made(
@@ -325,15 +326,15 @@ _RECORDING = (
     _made(
         "locals have one order on every Python",
         "freeze.py",
-        "names = (*given, *sorted(others))",
-        "names = tuple(dict.fromkeys(code.co_varnames + code.co_cellvars + code.co_freevars))",
+        "(*given, *sorted(others))",
+        "(*given, *sorted(others, reverse=True))",
         _FREEZE + "test_parameters_come_first_and_the_others_by_name",
     ),
     _made(
         "values are frozen when recorded",
         "freeze.py",
-        "            value if (kind := type(value)) in _PLAIN else",
-        "            value if (kind := type(value)) in _PLAIN or kind is list else",
+        "            if (kind := type(value)) in _PLAIN\n",
+        "            if (kind := type(value)) in _PLAIN or kind is list\n",
         _FREEZE + "test_a_list_that_grows_later_keeps_its_old_length",
         "test_places.py::test_stepping_back_shows_the_list_as_short_as_it_was",
     ),
@@ -386,7 +387,7 @@ _PRIVATE = (
     _made(
         "secret locals are masked",
         "freeze.py",
-        "                values[index] = MASK",
+        "                values[name] = MASK",
         "                pass",
         "test_mask.py::test_no_view_of_a_run_shows_a_secret",
     ),

@@ -119,7 +119,7 @@ def locals_of(function: Any, *arguments: Any) -> list[dict[str, Any]]:
     for _ in generator:
         frame: FrameType = generator.gi_frame
         names, values = freezer.locals(frame)
-        seen.append(dict(zip(names, values, strict=True)))
+        seen.append({name: values[name] for name in names if name in values})
     return seen
 
 

@@ -38,11 +38,12 @@ def test_the_token_brings_anybody_else_to_the_same_run() -> None:
 @pytest.mark.parametrize("kind", ["cancel", "stall", "disconnect"])
 def test_a_fault_strikes_at_the_place_that_the_words_name(kind: str) -> None:
     model = bench("retry.rising")
-    for words, fault in model.strikes(kind)[:3]:
+    points = labkit.points("retry.rising", kind)
+    for point, (words, fault) in zip(points, model.strikes(kind), strict=True):
         model.strike(fault)
         assert model.run.struck == (fault,)
-        assert words.startswith(f"{fault.point}: ")
-    model.strike(None)
+        assert (fault.point, point.function in words) == (point.number, True)
+    model.strike()
     assert model.run.faults == ()
 
 
@@ -66,7 +67,7 @@ def test_a_fault_that_did_not_strike_is_said() -> None:
     assert "did not strike" in shown.text()
     _ = shown.widget
     assert "did not strike" in shown._told.value
-    assert shown._place.value is None
+    assert "no such place" in shown._where.value
 
 
 def test_text_form_tells_outcome_and_token() -> None:
@@ -96,8 +97,9 @@ def test_the_controls_move_the_model_and_follow_it() -> None:
     shown._kind.value = ("stall", "waiting")
     assert model.run.faults == (Fault("stall", 0),)
     assert shown._picture.value != picture
-    shown._place.value = Fault("stall", 2)
+    shown._place.value = 2
     assert model.run.faults == (Fault("stall", 2),)
+    assert shown._where.value == dict(enumerate(model.strikes("stall")))[2][0]
     assert shown._token.value == "retry.stall~stall@2"
     shown._fields["attempts"].value = 1
     assert model.run.policy.attempts == 1
@@ -106,7 +108,7 @@ def test_the_controls_move_the_model_and_follow_it() -> None:
     shown._token.value = "retry.down~attempts=2"
     assert model.run.scenario.name == shown._scenario.value == "retry.down"
     assert shown._fields["attempts"].value == 2
-    assert shown._kind.value is None
+    assert shown._kind.value == ("", "")
 
 
 def test_a_bad_token_or_number_keeps_the_picture_and_is_seen() -> None:
@@ -133,16 +135,16 @@ def test_one_change_is_one_run_and_one_picture() -> None:
     assert (len(runs), len(pictures)) == (1, 1)
 
 
-def test_a_scenario_without_a_place_for_a_fault_says_so() -> None:
+def test_a_scenario_without_a_place_for_a_fault_stays_without_one() -> None:
     async def at_once(provider: object, policy: object, observe: object) -> None:
         pass
 
     shown = panel(labkit.find("retry.stall").but(client=at_once))
     _ = shown.widget
-    run = shown.model.run
     shown._kind.value = ("stall", "waiting")
-    assert "no place" in shown._message.value
-    assert shown.model.run is run
+    assert shown._message.value == ""
+    assert shown._kind.value == ("", "")
+    assert shown.model.run.faults == ()
 
 
 @pytest.mark.parametrize("name", labkit.names())

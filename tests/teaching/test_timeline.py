@@ -22,8 +22,8 @@ def test_the_text_form_tells_attempts_waits_segments_and_ends() -> None:
     text = timeline(labkit.simulate("retry.stall")).text
     assert "0 to 5.7 s: request 1: stalled at 0.9 s" in text
     assert "5.7 to 6.28 s: waits 0.58 s (backoff)" in text
-    assert "0.7 to 5.7 s: segment 1, closed by stall: 'Step 1 done. ', 1 deltas" in text
-    assert "segment 2: 'Step 1 done. Step 2 done.', 2 deltas" in text
+    assert "0.7 to 5.7 s: segment 1, closed by stall: 'Step 1 done. ', deltas: 1" in text
+    assert "segment 2: 'Step 1 done. Step 2 done.', deltas: 2" in text
     assert "client ends: result" in text
 
 
