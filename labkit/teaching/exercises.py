@@ -12,6 +12,7 @@ in the same case, and what it does is right.
 import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from labkit.simulation import Run, Unknown, simulate
 from .answers import answers
 from .said import Told, texts
 
+LABKIT: Final = Path(__file__).parents[1]
 Tried = tuple[str, Run | None]  # what is wrong, "" for nothing, and the run where there is one
 
 
@@ -87,8 +89,9 @@ def _tried(name: str, learners: Any, case: Any) -> Tried:
 
 
 def _told(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)[-1:]
-    where = "".join(f" in line {frame.lineno} of {frame.name}" for frame in frames)
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not Path(frame.filename).is_relative_to(LABKIT)][-1:]
+    where = "".join(f" in line {frame.lineno} of {frame.name}" for frame in own)
     return f"It raised {type(error).__name__}{where}: {error}"
 
 
@@ -133,7 +136,8 @@ def _script(value: Any, case: str) -> Tried:
 
 
 def _run(played: Script, client: Any) -> Run:
-    return simulate(find("retry.guarded").but(script=played, claim=played.about, client=client))
+    claim = played.about or f"the script {played.name}"
+    return simulate(find("retry.guarded").but(script=played, claim=claim, client=client))
 
 
 TRIALS: Final[Mapping[str, Callable[[Any, Any], Tried]]] = {

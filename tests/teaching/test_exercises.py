@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,7 +162,7 @@ async def tells_nonsense(provider: Any, policy: Any, observe: Any) -> None:
         ("02.client", waits_for_nothing, "It raised Deadlock: .*waits_for_nothing"),
         ("02.client", tells_nonsense, "It raised KeyError"),
         ("02.retry_after", lambda headers: headers["x"], "It raised KeyError in line"),
-        ("02.script", {"name": "x"}, "It raised ScriptError.*'attempts' must be a list"),
+        ("02.script", {"name": "x"}, "It raised ScriptError: 'attempts' is missing or empty"),
         ("02.script", clients.careful, "It raised ScriptError"),
         ("02.script", 7, "It raised ScriptError"),
     ],
@@ -183,3 +185,12 @@ def test_an_unknown_exercise_lists_those_there_are() -> None:
             call("02.gard")
     with pytest.raises(Unknown):
         labkit.check("02.gard", None)
+
+
+@pytest.mark.parametrize("name", sorted(EXERCISES))
+def test_the_notebook_hands_out_the_code_that_the_exercise_starts_from(name: str) -> None:
+    notebook = Path(__file__).parents[2] / "notebooks" / "02_retry_boundary.ipynb"
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    handed = [source for cell in cells if f'check("{name}"' in (source := "".join(cell["source"]))]
+    start = EXERCISES[name]["start"].strip().split("\n\n")[-1]
+    assert any(start in source for source in handed)
