@@ -77,10 +77,11 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _of_a_debugger(args: tuple[Any, ...]) -> bool:
-    """Whether it is a thread of debugpy's own: it starts one where it stops, to show the locals."""
-    function = args[0] if args else None
-    thread = getattr(getattr(function, "original_func", function), "__self__", None)
-    return getattr(thread, "is_pydev_daemon_thread", False) is True
+    """Whether it is a thread of debugpy's own: it starts some from the code that it traces."""
+    function: Any = args[0] if args else None
+    function = getattr(function, "original_func", function)  # debugpy wraps everybody's threads
+    owner = type(function.__self__) if hasattr(function, "__self__") else function
+    return str(getattr(owner, "__module__", "")).startswith(("pydevd", "_pydevd"))
 
 
 def _install() -> None:

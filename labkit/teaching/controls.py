@@ -68,7 +68,8 @@ def parts(*titled: tuple[str, str], height: str = "auto") -> str:
         style = f"flex:{flex};min-width:0;height:{height};overflow:auto"
         named = f'<div style="font-weight:600;margin:6px 0 2px">{cell(title)}</div>'
         told += f'<div tabindex="0" style="{style}">{named}{markup}</div>'
-    return f'<div style="display:flex;flex-wrap:wrap;gap:8px">{told}</div>'
+    style = "display:flex;flex-wrap:wrap;gap:8px;width:0;min-width:100%"  # no wider than the page
+    return f'<div style="{style}">{told}</div>'
 
 
 def table(rows: Sequence[tuple[str, str, str]]) -> str:

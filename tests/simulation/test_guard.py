@@ -1,5 +1,6 @@
 """The outside world is refused by name, and the refusal stands in the trace."""
 
+import _thread
 import asyncio
 import os
 import socket
@@ -111,6 +112,25 @@ def test_other_threads_may_do_what_they_like_meanwhile() -> None:
         thread.join(10)
     listen()
     assert (notes, opened) == (["a server"], [True])
+
+
+def test_a_debuggers_own_threads_are_let_be() -> None:
+    of_a_debugger = type("Timeout", (threading.Thread,), {"__module__": "_pydevd_bundle.timeout"})
+    ran = threading.Event()
+
+    def work() -> None:
+        ran.set()
+
+    work.__module__ = "pydevd_tracing"
+
+    async def traced(provider: Any, policy: Any, observe: Observer) -> None:
+        of_a_debugger().start()
+        _thread.start_new_thread(work, ())
+
+    run = simulate(scenario(traced))
+    assert run.error is None
+    assert ran.wait(10)
+    assert all(event.kind != "refused" for event in run.trace)
 
 
 def test_this_thread_is_free_again_after_a_run() -> None:
