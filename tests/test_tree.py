@@ -316,3 +316,16 @@ def test_the_check_of_cells_lets_good_ones_pass(source: str) -> None:
 
 def test_the_scripts_that_are_run_can_be_run() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+@pytest.mark.slow
+def test_the_names_of_tests_do_not_hang_on_the_hash_seed() -> None:
+    line = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:nbval", "tests"]
+    line += ["-m", "not slow and not bench and not browser"]
+    seeds = [{**os.environ, "PYTHONHASHSEED": seed} for seed in ("1", "2", "3")]
+    asked = [
+        subprocess.run(line, cwd=ROOT, env=env, capture_output=True, text=True) for env in seeds
+    ]
+    names = [[row for row in done.stdout.splitlines() if "::" in row] for done in asked]
+    assert len(names[0]) > 1_000
+    assert names[0] == names[1] == names[2]

@@ -23,8 +23,8 @@ AGAIN = "delete .venv and run `make lab`, or `python -m labkit lab`, again"
 READER = "the cells that use it say so; `pip install openai` brings it"
 ADDRESS = "open the address that `lab` prints in a browser of yours"
 BROWSER = "only browser tests need it: install Chromium, or name it in LABKIT_CHROMIUM"
-ANSWERS = "make it writable, or name another folder in LABKIT_HOME; until then answers are not kept"
-COPIES = "make it writable, or put this folder where you may write"
+ANSWERS = "make {} writable, or name another folder in LABKIT_HOME; until then answers are not kept"
+COPIES = "make {} writable, or put this folder where you may write"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Check:
     def line(self) -> str:
         """The line as text; state is a word, not a colour."""
         state = "ok" if self.found else "PROBLEM" if self.essential else "note"
-        return f"{state:<8}{self.name:<13}{self.found or 'missing: ' + self.cure}"
+        return f"{state:<8}{self.name:<19}{self.found or 'missing: ' + self.cure}"
 
 
 def main(arguments: list[str]) -> int:
@@ -61,10 +61,11 @@ def checks() -> Iterator[Check]:
     yield Check("kernel", "starts and answers" if seen else None, AGAIN)
     yield Check("widgets", "shown" if "widget-view" in seen else None, AGAIN)
     yield Check("openai", versions.get("openai"), READER, essential=False)
-    yield Check("browser", browser(), ADDRESS, essential=False)
-    yield Check("Chromium", system.find_chromium(), BROWSER, essential=False)
-    yield Check("answers", writable(answers_home()), ANSWERS, essential=False)
-    yield Check("copies", writable(copies.work_folder()), COPIES)
+    yield Check("browser for lab", browser(), ADDRESS, essential=False)
+    yield Check("Chromium for tests", system.find_chromium(), BROWSER, essential=False)
+    answers, work = answers_home(), copies.work_folder()
+    yield Check("answers", writable(answers), ANSWERS.format(answers), essential=False)
+    yield Check("copies", writable(work), COPIES.format(work))
 
 
 def from_a_kernel(source: str) -> str:

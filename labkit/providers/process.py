@@ -14,9 +14,11 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
@@ -65,7 +67,10 @@ def serve(script: Script, *, port: int = 0, speed: float = 1.0) -> Iterator[Serv
         told = process.stdout.readline().decode().strip()
         if not told.startswith("http"):
             raise ServerError(told or "the provider's process ended before it served anything")
-        yield Served(told, process.pid)
+        try:
+            yield Served(told, process.pid)
+        finally:
+            process.kill()  # a forked child of this process may hold the pipe open
 
 
 def child() -> None:
@@ -73,7 +78,8 @@ def child() -> None:
     from . import server  # its libraries are of no use to the parent
 
     script, port, speed = pickle.load(sys.stdin.buffer)
-    threading.Thread(target=_watch, daemon=True).start()
+    for watch in (_watch_the_pipe, partial(_watch_the_parent, os.getppid())):
+        threading.Thread(target=watch, daemon=True).start()
     try:
         listening, address = server.listen(port)
     except ServerError as error:
@@ -83,6 +89,13 @@ def child() -> None:
     server.run(script, listening, speed=speed)
 
 
-def _watch() -> None:
+def _watch_the_pipe() -> None:
     sys.stdin.buffer.read()  # returns when the parent is gone or has closed it
+    os._exit(0)
+
+
+def _watch_the_parent(parent: int) -> None:
+    """For a parent that is gone while a forked child of it still holds the pipe open."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
     os._exit(0)

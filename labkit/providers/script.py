@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import ProviderError, RecoveryError
+from labkit.simulation.mask import MASK, secret
 
 ENDS: Final = ("http_error", "error", "drop", "end")  # after these nothing comes any more
 LAST: Final = (*ENDS, "stall", "forever")  # nothing can follow these in an attempt
@@ -55,6 +56,10 @@ _TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\n]')  # a text hides t
 class ScriptError(RecoveryError, ValueError):
     """The script cannot be played: mend the line and field that the message names."""
 
+    def _render_traceback_(self) -> list[str]:
+        """One line in a notebook: the message says it all."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -80,7 +85,7 @@ class Step:
             counted = f"{said.tokens_in} in, {said.tokens_out} out" if self.do == "usage" else ""
             told = [said.name, said.text, said.reason, counted]
         words = [repr(word) for word in told if word]
-        headers = [f"{name}: {value}" for name, value in self.headers]
+        headers = [f"{name}: {MASK if secret(name) else value}" for name, value in self.headers]
         return "  ".join([f"after {self.wait:g} s", self.do, *words, *headers])
 
     @property

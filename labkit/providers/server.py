@@ -69,7 +69,8 @@ def about(script: Script, address: str) -> str:
     """What is served at `address`, and a line that asks for it."""
     body = '{"model": "labkit", "stream": true, "messages": [{"role": "user", "content": "hi"}]}'
     return (
-        f"{script.name}: {script.about}\nserving on {address}/v1, one attempt a request; try:\n"
+        f"{script.name}: {script.about}\nserving on {address}/v1\n"
+        "one attempt a request, the last one again and again; try:\n"
         f"curl -N {address}/v1/chat/completions -H 'content-type: application/json' -d '{body}'\n"
     )
 

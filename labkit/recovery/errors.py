@@ -20,6 +20,10 @@ class RecoveryError(Exception):
 class PolicyError(RecoveryError, ValueError):
     """The policy contradicts itself: change the field that the message names."""
 
+    def _render_traceback_(self) -> list[str]:
+        """One line in a notebook: the message says it all."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 # kind -> whether a request that failed so has surely had no effect
 KINDS: Final[Mapping[str, bool]] = {

@@ -67,13 +67,14 @@ def _contradictions(policy: RetryPolicy) -> list[str]:
     p = policy
     rules = (
         (isinstance(p.attempts, int) and p.attempts >= 1, "attempts", "a whole number from 1"),
-        (p.first_wait >= 0, "first_wait", "not below 0"),
+        (p.first_wait >= 0, "first_wait", "at least 0"),
         (p.factor >= 1, "factor", "at least 1, or the backoff would shrink"),
-        (p.max_wait >= p.first_wait, "max_wait", "not below first_wait"),
+        (p.max_wait >= p.first_wait, "max_wait", f"at least first_wait ({p.first_wait!r})"),
         (0 <= p.jitter <= 1, "jitter", "a share from 0 to 1"),
-        (p.retry_after_cap >= 0, "retry_after_cap", "not below 0"),
+        (p.retry_after_cap >= 0, "retry_after_cap", "at least 0"),
         (p.stall > 0, "stall", "above 0"),
         (p.total > 0, "total", "above 0"),
-        (p.stall <= p.total, "stall", f"not above total ({p.total!r}), which would hide it"),
+        (p.stall <= p.total, "stall", f"at most total ({p.total!r}), which would hide it"),
     )
-    return [f"{name}: {getattr(p, name)!r} given; {rule}" for kept, name, rule in rules if not kept]
+    broken = [(name, rule) for kept, name, rule in rules if not kept]
+    return [f"{name} is {getattr(p, name)!r}, and must be {rule}" for name, rule in broken]

@@ -56,7 +56,7 @@ def simulate(
     scenario: str | Scenario,
     *,
     policy: Any = None,
-    faults: Iterable[Fault] = (),
+    faults: Fault | Iterable[Fault] = (),
     seed: int = 0,
     **bounds: int,
 ) -> Run:

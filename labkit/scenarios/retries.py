@@ -54,7 +54,7 @@ _CLAIMS: Final = {
     "stall": "a stall after visible text opens a new segment",
     "stall_plain": "a page without segments ends at a stall, unfinished, and keeps the text",
     "glued": "a new segment written into the old one says the beginning twice",
-    "quota": "a 429 for want of money is not retried",
+    "quota": "a 429 because the quota is used up is not retried",
     "misleading": "the message of an error is shown, never read",
     "down": "attempts run out and the last error leaves with a note",
     "rising": "each refusal's own Retry-After is obeyed",

@@ -97,7 +97,7 @@ _RAW: Final = (
     ("rising", "rising-retry-after", "two retries, each after the wait asked for, then the error"),
     ("long_wait", "long-retry-after", "asked to wait more than two minutes, it gives up at once"),
     ("down", "server-down", "without a wait asked for it backs off, with chance in it"),
-    ("quota", "quota", "a refusal for want of money is tried twice again, for nothing"),
+    ("quota", "quota", "a refusal because the quota is used up is tried twice again, for nothing"),
 )
 
 _GUARDED: Final = (

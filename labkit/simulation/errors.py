@@ -4,9 +4,20 @@ Each error says what to do next. `Halt` is the odd one out: a signal that ends a
 wherever it is, and which code under study cannot catch by accident.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+MANY: Final = 15  # names, too many for one message
+SHOWN: Final = 8  # of so many
+ALL: Final = {"scenario": "labkit.names()"}  # the call that lists them
+
 
 class SimulationError(Exception):
-    """Base of this room's errors."""
+    """Base of this room's errors; in a notebook each is one line, since its message is enough."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]
 
 
 class Deadlock(SimulationError):
@@ -26,11 +37,25 @@ class NotDeterministic(SimulationError):
 
 
 class Unknown(SimulationError, LookupError):
-    """There is nothing of that name: choose one of those that the message lists."""
+    """There is nothing of that name, or `several` things: choose one that the message lists.
 
-    def __init__(self, what: str, name: object, known: object) -> None:
-        listed = ", ".join(map(str, known)) if known else "none"  # type: ignore[call-overload]
-        super().__init__(f"there is no {what} {name!r}; there is: {listed}")
+    Of many, the nearest come first, and the last are only counted.
+    """
+
+    def __init__(
+        self, what: str, name: object, known: Iterable[object], *, several: bool = False
+    ) -> None:
+        names = [str(each) for each in known]
+        if len(names) >= MANY:
+            near = get_close_matches(str(name), names, n=SHOWN, cutoff=0.5)
+            names = [*near, *(each for each in names if each not in near)]
+            where = f": {ALL[what]}" if what in ALL else ""
+            names[SHOWN:] = [f"and {len(names) - SHOWN} more{where}"]
+        listed = ", ".join(names) or "none"
+        found = (
+            f"{what} {name!r} fits several" if several else f"there is no {what} {name!r}; there is"
+        )
+        super().__init__(f"{found}: {listed}")
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -58,7 +58,7 @@ def plain(name: str, value: Any) -> Any:
     """`value` for the trace: text whole, tuples of plain values kept, the rest as in `freeze`."""
     kind = type(value)
     if kind is str and not secret(name):
-        return hide(value)
+        return hide(value) if name == "text" else scrub(value)  # prose may speak of a key
     if kind is tuple:
         name = value[0] if _is_pair(value) else name
         return tuple([value[0] if item is name else plain(name, item) for item in value])
@@ -217,13 +217,18 @@ def _tells(value: Any, name: str, empty: Any) -> bool:
 
 
 def _pair(label: str, name: object, value: Any, joint: str, depth: int) -> str:
-    hidden = isinstance(name, str) and secret(name) and value is not None
+    hidden = secret(_name(name)) and value is not None
     return f"{label}{joint}{MASK if hidden else _render(value, depth)}"
 
 
 def _is_pair(value: Any) -> bool:
     """Whether `value` is one header, say: a name whose value must be masked, and that value."""
-    return len(value) == 2 and isinstance(value[0], str) and secret(value[0])
+    return len(value) == 2 and secret(_name(value[0]))
+
+
+def _name(name: object) -> str:
+    """The name as text: raw headers have bytes."""
+    return name.decode("latin-1") if isinstance(name, bytes) else str(name) if name else ""
 
 
 def _items(opening: str, items: list[str], closing: str) -> str:
@@ -240,7 +245,7 @@ def _other(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    return _cut(hide(text[: 2 * MOST_TEXT]))  # hidden before it is cut: half a key is no key
+    return _cut(scrub(text[: 2 * MOST_TEXT]))  # hidden before it is cut: half a key is no key
 
 
 def _cut(text: str) -> str:

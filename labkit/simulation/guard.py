@@ -7,7 +7,8 @@ function itself asks. Both stay for the life of the process and so are put in on
 simulation starts; threads that run no simulation pass untouched.
 
 Not refused: `time.time()` and the global `random`, which are harmless in a log line. Where they
-decide anything, recording finds that the run differs and raises `NotDeterministic`.
+decide anything, recording finds that the run differs and raises `NotDeterministic`. Nor are waits
+that Python does not tell of, such as `threading.Event.wait`: await asyncio's own instead.
 """
 
 import _thread
@@ -26,12 +27,16 @@ _SERVICE: Final = "use a fake service"
 _EVENTS: Final = {
     "socket.connect": ("a network connection", _PROVIDER),
     "socket.sendto": ("a network connection", _PROVIDER),
+    "socket.sendmsg": ("a network connection", _PROVIDER),
     "socket.bind": ("a server", _PROVIDER),
     "socket.getaddrinfo": ("a name look-up", _PROVIDER),
     "socket.gethostbyname": ("a name look-up", _PROVIDER),
+    "socket.gethostbyaddr": ("a name look-up", _PROVIDER),
+    "socket.getnameinfo": ("a name look-up", _PROVIDER),
     "subprocess.Popen": ("a subprocess", _SERVICE),
     "os.system": ("a subprocess", _SERVICE),
     "os.fork": ("a subprocess", _SERVICE),
+    "os.forkpty": ("a subprocess", _SERVICE),
     "os.exec": ("a subprocess", _SERVICE),
     "os.posix_spawn": ("a subprocess", _SERVICE),
     "_thread.start_new_thread": ("a thread", "start an asyncio task"),

@@ -10,13 +10,18 @@ from typing import Final
 
 MASK: Final = "***"
 
-_SECRETS: Final = {"key", "apikey", "token", "secret", "authorization", "password", "passwd"}
-_WORDS: Final = _SECRETS | {"credential", "credentials", "cookie"}
+_SECRETS: Final = {"key", "apikey", "token", "authtoken", "secret", "secrets", "authorization"}
+_WORDS: Final = _SECRETS | set(
+    "auth bearer cookie credential credentials jwt passphrase passwd password pwd".split()
+)
 _CREDENTIAL: Final = re.compile(
     r"(?i)\b((?:bearer|basic)\s+)(?=\S*[\d=])[\w.~+/=-]{8,}|\bsk-(?=\S*\d)[a-z0-9_-]{6,}"
+    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)|\bgh[pousr]_\w{20,}|\bAKIA[0-9A-Z]{12,}|\bAIza[\w-]{20,}"
+    r"|\bxox[a-z]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
 )
 _NAMED: Final = re.compile(
-    r"(?i)((?:key|token|secret|password|authorization)['\"]?\s*[:=]\s*['\"]?)[^\s'\",;)}\]]+"
+    r"(?i)((?:key|token|secret|password|passwd|authorization|cookie)['\"]?\s*[:=]\s*b?['\"]?"
+    r"(?:(?:bearer|basic)\s+)?)[^\s'\",;)}\]&]+"
 )
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 

@@ -161,15 +161,17 @@ class View:
 
 def find(candidates: Sequence[Place], target: Target) -> Place:
     """The first of `candidates` at `target`; raises `Unknown` with what there is among them."""
-    for place in candidates:
-        if _hits(place, target):
-            return place
+    named = isinstance(target, str) or not (isinstance(target, int) or callable(target))
+    if target and (not named or isinstance(target, str)):
+        for place in candidates:
+            if _hits(place, target):
+                return place
     if callable(target):
         name = getattr(target, "__name__", "condition")
         raise Unknown(
             "place for the condition", name, _all(n for p in candidates for n, _ in p.locals)
         )
-    if isinstance(target, str):
+    if named:
         raise Unknown("place at", target, _all(p.breakpoint for p in candidates if p.breakpoint))
     raise Unknown("place at line", target, _all(p.line for p in candidates))
 

@@ -74,7 +74,8 @@ def recording(files: Files, on_line: OnLine) -> Iterator[None]:
 @contextmanager
 def _settrace(frames: _Frames) -> Iterator[None]:
     if sys.gettrace() is not None:
-        raise RecorderBusy("a debugger or a coverage tool is tracing: restart without it to step")
+        cure = "restart the kernel with the debugger off, then step"
+        raise RecorderBusy(f"a debugger or a coverage tool is tracing: {cure}")
 
     files, on_line = frames.files, frames.line
 

@@ -42,11 +42,14 @@ class Inputs:
     def __post_init__(self) -> None:
         if not isinstance(self.scenario, Scenario):
             raise SimulationError(f"a scenario is needed, not {self.scenario!r}")
+        usual = type(self.scenario.policy)
+        if self.scenario.policy is not None and not isinstance(self.policy, usual):
+            raise SimulationError(f"a policy is a {usual.__name__}(...), not {self.policy!r}")
+        for name, bound in (("limit", self.limit), ("total", self.total)):
+            if isinstance(bound, bool) or not isinstance(bound, int) or bound < 1:
+                raise SimulationError(f"{name} is a number of turns, from 1, not {bound!r}")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):
             raise SimulationError(f"a seed is a whole number, not {self.seed!r}")
-        for name in ("limit", "total"):
-            if getattr(self, name) < 1:
-                raise SimulationError(f"{name} is a number of turns, from 1")
         for fault in self.faults:
             if not isinstance(fault, Fault):
                 raise SimulationError(f"a fault is needed, like Fault('cancel', 3), not {fault!r}")

@@ -19,7 +19,7 @@ def simulate(
     scenario: Scenario,
     *,
     policy: Any = None,
-    faults: Iterable[Fault] = (),
+    faults: Fault | Iterable[Fault] = (),
     seed: int = 0,
     limit: int = LIMIT,
     total: int = TOTAL,
@@ -63,10 +63,11 @@ def points(
 def _inputs(
     scenario: Scenario,
     policy: Any,
-    faults: Iterable[Fault],
+    faults: Fault | Iterable[Fault],
     seed: int,
     limit: int = LIMIT,
     total: int = TOTAL,
 ) -> Inputs:
     chosen = scenario.policy if policy is None and isinstance(scenario, Scenario) else policy
-    return Inputs(scenario, chosen, tuple(faults), seed, limit, total)
+    several = (faults,) if isinstance(faults, Fault) else tuple(faults)
+    return Inputs(scenario, chosen, several, seed, limit, total)

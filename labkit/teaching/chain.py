@@ -11,10 +11,12 @@ from typing import Any, Final, NamedTuple
 
 from matplotlib.figure import Figure
 
-from labkit.simulation import Run
+from labkit.simulation import Run, Scenario
 
 from .chart import Chart
 from .phrases import seconds
+from .progress import drawn
+from .said import as_run
 
 WIDTH: Final = 9.6  # inches
 ROW: Final = 0.24
@@ -28,8 +30,9 @@ class Call(NamedTuple):
     passed: dict[str, float]  # breakpoint -> first time
 
 
-def chain(run: Run) -> Chart:
-    """The tree of who calls whom in `run`; records the run's places."""
+def chain(run: Run | Scenario | str) -> Chart:
+    """The tree of who calls whom in `run`, or in a run of that scenario; `progress` notes it."""
+    run = as_run(run)
     lines = [f"call chain of {run.scenario.name}"]
     for call in calls(run):
         depth, often = len(call.path) - 1, len(call.times)
@@ -38,6 +41,7 @@ def chain(run: Run) -> Chart:
         passed = [f"'{name}' at {seconds(time)}" for name, time in call.passed.items()]
         passes = f"  passes {', '.join(passed)}" if passed else ""
         lines.append(f"  {label:<40}{seconds(call.times[0]):<8}{passes}".rstrip())
+    drawn(run)
     return Chart(lambda: _figure(lines), "\n".join(lines), lines[0])
 
 

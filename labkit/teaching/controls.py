@@ -14,6 +14,7 @@ from .phrases import printable
 
 MONO: Final = "font-family:var(--jp-code-font-family,monospace);font-size:12.5px;line-height:1.45"
 MARK: Final = "background:#ffe08a;color:#111"  # on any theme; a word or an arrow says the same
+_ROOM: Final = ("8 1 440px", "5 1 300px")
 _CELL: Final = "border:1px solid #bbb;padding:1px 6px;text-align:left"
 
 
@@ -60,12 +61,14 @@ def row(*parts: Any) -> Any:
     return ipw.HBox(parts, layout=layout)
 
 
-def parts(*titled: tuple[str, str], height: str = "auto") -> str:
-    """Two pieces of markup side by side, each under its title; long ones scroll."""
+def parts(*titled: tuple[str, str], height: str = "auto", flex: Sequence[str] = _ROOM) -> str:
+    """Two pieces of markup side by side, each under its title; long ones scroll.
+
+    `flex` is the room of each, in words of CSS.
+    """
     told = ""
     for number, (title, markup) in enumerate(titled):
-        flex = ("8 1 440px", "5 1 300px")[number]
-        style = f"flex:{flex};min-width:0;height:{height};overflow:auto"
+        style = f"flex:{flex[number]};min-width:0;height:{height};overflow:auto"
         named = f'<div style="font-weight:600;margin:6px 0 2px">{cell(title)}</div>'
         told += f'<div tabindex="0" style="{style}">{named}{markup}</div>'
     style = "display:flex;flex-wrap:wrap;gap:8px;width:0;min-width:100%"  # no wider than the page
@@ -73,19 +76,20 @@ def parts(*titled: tuple[str, str], height: str = "auto") -> str:
 
 
 def table(rows: Sequence[tuple[str, str, str]]) -> str:
-    """A table under its first row; of the others, one with a third text is marked."""
+    """Two columns under the first row; a third text is put behind an arrow, and marks its row."""
     told = ""
-    for number, (name, *texts) in enumerate(rows):
+    for number, (name, value, after) in enumerate(rows):
         tag, wrap = ("td", ";overflow-wrap:anywhere") if number else ("th", "")
-        mark = MARK if number and texts[1] else ""
+        mark, text = (MARK, f"{value} → {after}") if after else ("", value)
         told += f'<tr style="{mark}"><{tag} style="{_CELL}">{cell(name)}</{tag}>'
-        told += "".join(f'<{tag} style="{_CELL}{wrap}">{cell(text)}</{tag}>' for text in texts)
+        told += f'<{tag} style="{_CELL}{wrap}">{cell(text)}</{tag}></tr>'
     return f'<table style="border-collapse:collapse;width:100%;{MONO}">{told}</table>'
 
 
 def button(label: str, tooltip: str, act: Callable[[], object], message: Any) -> Any:
     """A button that says what it does, and shows in `message` what goes wrong."""
-    made = ipw.Button(description=label, tooltip=tooltip, layout=ipw.Layout(width="auto"))
+    layout = ipw.Layout(width="auto", align_self="flex-start")
+    made = ipw.Button(description=label, tooltip=tooltip, layout=layout)
     made.on_click(heard(lambda _: act(), message))
     return made
 

@@ -12,6 +12,7 @@ in the same case, and what it does is right.
 import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -48,7 +49,9 @@ def exercise(name: str) -> Told:
 
 def check(name: str, learners: Any) -> Checked:
     """Try what the learner made in every case; the first one that fails is named."""
-    cases = _find(name)["cases"]
+    cases, wanted = _find(name)["cases"], next(iter(signature(TRIALS[name]).parameters))
+    if wanted != "value" and not callable(learners):
+        return Checked(f"{name}: give it a function: {wanted}")
     for case in cases:
         wrong, run = _tried(name, learners, case)
         if wrong:
@@ -110,7 +113,7 @@ def _wait_for(wait_for: Any, case: Mapping[str, str]) -> Tried:
 
 
 def _same(got: object, meant: object) -> Tried:
-    return "" if got == meant else f"It gives {got!r}, where {meant!r} is meant.", None
+    return "" if got == meant else f"It gives {got!r}; {meant!r} is expected.", None
 
 
 def _client(my_client: Any, case: str) -> Tried:

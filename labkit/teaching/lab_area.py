@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from labkit.scenarios.catalogue import SCRIPTS
-from labkit.simulation import Unknown
+from labkit.simulation import SimulationError, Unknown
 
 
 def copy_script(name: str) -> Path:
@@ -23,7 +23,11 @@ def copy_script(name: str) -> Path:
         raise Unknown("script", name, known)
     work = os.environ.get("LABKIT_WORK") or Path(__file__).parents[2] / "work"
     target = Path(work).absolute() / "my" / f"{name}.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        cure = "move the file of that name away, and copy again"
+        raise SimulationError(f"{target.parent} is no folder: {cure}") from None
     if not target.exists():
         shutil.copyfile(SCRIPTS / target.name, target)
     print(f"my/{name}.json is yours to change; labkit.load_script(path) reads it.")

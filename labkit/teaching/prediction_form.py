@@ -4,7 +4,7 @@ The answers live in the `Predictions`; the form only shows them and passes choic
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import ipywidgets as ipw
 
@@ -12,6 +12,8 @@ from .controls import button, heard, html, pre
 from .predictions import Grades, Predictions
 from .stepper import stepper
 from .tables import Cell
+
+KEYS: Final = "By keyboard: Tab to a list, Space opens it, arrows and Enter choose."
 
 
 class Form:
@@ -22,7 +24,7 @@ class Form:
         self._message, self._graded = html(), html()
         self._steps, self._place = ipw.VBox(), ipw.VBox()
         self._choices: dict[Cell, Any] = {}
-        parts: list[Any] = []
+        parts: list[Any] = [ipw.Label(KEYS)]
         for number, (row, words) in enumerate(model.table.rows.items(), start=1):
             parts.append(ipw.Label(f"{number}. {words}"))
             for column in model.table.columns:

@@ -45,12 +45,15 @@ class Predictions(HasTraits, TwoForms):
         self.title = f"predictions {table.name}"
         self.refresh()
 
-    def answer(self, row: str, column: str, choice: str) -> None:
-        """Give or change one answer, and keep it; raises `Unknown` with what there is."""
+    def answer(self, row: str, column: str, choice: str) -> Told:
+        """Give or change one answer, keep it and say so; raises `Unknown` with what there is."""
         cell = self.table.cell(row, column)
         choices = {choice: choice for choice in self.table.columns[cell[1]]["choices"]}
-        answers().put(self.table.cells()[cell], pick("choice", choice, choices))
+        chosen = pick("choice", choice, choices)
+        answers().put(self.table.cells()[cell], chosen)
         self.refresh()
+        asked = self.table.columns[cell[1]]["words"]
+        return Told(f"Answered: {self.table.rows[cell[0]]}. {asked} {chosen}")
 
     def refresh(self) -> None:
         """Look again at what is kept: another kernel may have answered."""
@@ -62,6 +65,8 @@ class Predictions(HasTraits, TwoForms):
         Cells without an answer stay hidden unless it `reveals` them. An error that ends a run and
         is not a provider's, such as `Livelock`, leaves.
         """
+        if variant and variant not in (known := self._variants()):
+            raise Unknown("variant", variant, known)
         tail = f"_{variant}" if variant else ""
         runs = {row: catalogue.simulate(row + tail, policy=policy) for row in self.table.rows}
         for run in runs.values():
@@ -74,7 +79,11 @@ class Predictions(HasTraits, TwoForms):
             fact = FACTS[column](trace)
             told = given or reveals
             grades[row, column] = Grade(given, fact.answer, trace[fact.event]) if told else Grade()
-        return Grades(self.table, grades, runs)
+        title = "Corrected" if reveals else "Graded"
+        how = ["policy=..."] if policy else []
+        again = ", ".join([*how, f'variant="{variant}"'] if variant else how)
+        title += f" ({variant})" if variant else ""
+        return Grades(self.table, grades, runs, title, f"table.grade({again})")
 
     def corrected(self, *, policy: Any = None, variant: str = "") -> "Grades":
         """The whole key, read from the runs, beside the answers of before and after."""
@@ -94,6 +103,12 @@ class Predictions(HasTraits, TwoForms):
         from .prediction_form import Form
 
         return Form(self).box
+
+    def _variants(self) -> list[str]:
+        """The names of the other ways to run, which each row has."""
+        known, first = catalogue.names(), next(iter(self.table.rows))
+        tails = [name.removeprefix(first) for name in known if name.startswith(f"{first}_")]
+        return [tail[1:] for tail in tails if all(row + tail in known for row in self.table.rows)]
 
     def _kept(self) -> dict[Cell, Answer]:
         """The answer to each cell that has one of its choices."""
@@ -118,27 +133,43 @@ class Grade:
 
     @property
     def state(self) -> str:
-        """ "right", "wrong" or "no answer yet"."""
+        """ "right", "wrong", "not answered" where it is revealed, else "no answer yet"."""
         if self.given is None:
-            return "no answer yet"
+            return "not answered" if self.event else "no answer yet"
         return "right" if self.given.latest == self.right else "wrong"
 
     def __str__(self) -> str:
         if self.event is None:
             return self.state
-        before, after = (self.given.first, self.given.latest) if self.given else ("-", "-")
-        compared = f"before: {before}   after: {after}   run: {self.right}"
-        return f"{self.state}\n       {compared}\n       {self.event!r}"
+        told = f"the run: {self.right}"
+        if self.given:
+            first, now = self.given.first, self.given.latest
+            yours = (
+                f"your answer: {now}" if first in (None, now) else f"first: {first}   now: {now}"
+            )
+            told = f"{self.state}\n       {yours}   {told}"
+        return f"{told}\n       {self.event!r}"
 
 
 class Grades(Told):
-    """The grades of one table by cell, and the `runs` by row that they were read from."""
+    """The grades of one table by cell, and the `runs` by row that they were read from.
 
-    def __init__(self, table: Table, grades: Mapping[Cell, Grade], runs: Mapping[str, Run]) -> None:
+    `again` is the call that makes them.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        grades: Mapping[Cell, Grade],
+        runs: Mapping[str, Run],
+        title: str,
+        again: str,
+    ) -> None:
         lines = table.lines(lambda cell: str(grades[cell]))
         states = [grade.state for grade in grades.values()]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
-        super().__init__("\n".join([f"Graded: {table.title}", *lines, counts]))
+        step = [f"Step to an event: {again}.view(row, column)"] if "wrong" in states else []
+        super().__init__("\n".join([f"{title}: {table.title}", *lines, counts, *step]))
         self.table = table
         self.grades = grades
         self.runs = runs

@@ -9,13 +9,24 @@ labkit.progress(reason="the reader has acted on what was shown")
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from labkit.simulation import Run, SimulationError
+
 from .answers import Answer, answers
 from .phrases import quoted
 from .said import Told, pick, texts
 from .tables import tables
 
-GROUPS: Final = ("retry", "stop", "stream")
-STEPS: Final = [f"{group} {step}" for step in ("checks run", "chain drawn") for group in GROUPS]
+TESTS: Final = "python -m labkit test tests/recovery"
+LATER: Final = "a later lesson"
+STEPS: Final = {  # a step, and how it is done
+    "retry checks run": f'{TESTS}, then labkit.progress("retry checks")',
+    "stop checks run": f"{TESTS}/test_cancel.py tests/recovery/test_turn.py, "
+    'then labkit.progress("stop checks")',
+    "stream checks run": LATER,
+    "retry chain drawn": "labkit.chain(run) of a run with a failure",
+    "stop chain drawn": "labkit.chain(run) of a run with a stop",
+    "stream chain drawn": LATER,
+}
 REASON: Final = "one reason why visible output cannot be replayed safely"
 
 
@@ -24,6 +35,9 @@ def progress(step: str | None = None, *, blocked: str = "", reason: str = "") ->
 
     `step` is done, or cannot be done for the reason given in `blocked`.
     """
+    for text in (blocked, reason):
+        if not isinstance(text, str):
+            raise SimulationError(f"say it in words: blocked and reason are texts, not {text!r}")
     store = answers()
     if step is not None or blocked:
         meant = pick("step", step, {name: name for name in STEPS})
@@ -31,6 +45,16 @@ def progress(step: str | None = None, *, blocked: str = "", reason: str = "") ->
     if reason:
         store.put("reason", reason)
     return Told("\n".join(f"{state:<9}{words}" for state, words in _items(store.all())))
+
+
+def drawn(run: Run) -> None:
+    """Note that the call chain of `run` was drawn: that of a stop, or of a retry."""
+    stopped = any(e.kind == "cancel" or e.get("fault") == "cancel" for e in run.trace)
+    failed = any(e.kind == "failure" or e.get("action") == "retry" for e in run.trace)
+    if stopped or "stop" in run.scenario.name:
+        answers().put("step/stop chain drawn", "done")
+    elif failed:
+        answers().put("step/retry chain drawn", "done")
 
 
 def _items(known: Mapping[str, Answer]) -> Iterator[tuple[str, str]]:
@@ -43,9 +67,9 @@ def _items(known: Mapping[str, Answer]) -> Iterator[tuple[str, str]]:
     for name, exercise in texts("retry").items():
         state = "done" if f"exercise/{name}" in known else "open"
         yield state, f"exercise {name}: {exercise['task']}"
-    for step in STEPS:
+    for step, how in STEPS.items():
         noted = known.get(f"step/{step}", Answer("open")).latest
         state, _, why = noted.partition(": ")
-        yield state, f"{step}: {quoted(why)}" if why else step
+        yield state, f"{step}: {quoted(why) if why else how}" if state != "done" else step
     told = quoted(known["reason"].latest) if "reason" in known else 'labkit.progress(reason="...")'
     yield "done" if "reason" in known else "open", f"{REASON}: {told}"

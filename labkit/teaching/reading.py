@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from labkit.simulation import SimulationError
 from labkit.simulation.breakpoints import breakpoints, short
 
 from .controls import TwoForms, html, pre
@@ -24,7 +25,7 @@ class Reading(TwoForms):
     title = "what to read"
 
     def __init__(self, *functions: Callable[..., Any]) -> None:
-        self._functions = functions
+        self._functions = [_function(each) for each in functions]
 
     def text(self) -> str:
         """The lines, as they stay when the source is edited."""
@@ -41,8 +42,20 @@ reading = Reading
 
 def source(function: Callable[..., Any]) -> Told:
     """The source of a function, such as a scenario's client."""
-    inner = function.func if isinstance(function, partial) else function
-    return Told(textwrap.dedent(inspect.getsource(inner)).rstrip())
+    return Told(textwrap.dedent(inspect.getsource(_function(function))).rstrip())
+
+
+def _function(given: Any) -> Any:
+    """The function that is given, or the one in a partial; raises `SimulationError` for others."""
+    inner = given.func if isinstance(given, partial) else given
+    try:
+        inspect.getsourcelines(inner)
+    except (TypeError, OSError):
+        inner = None
+    if not callable(inner):
+        cure = 'such as labkit.find("retry.guarded").client'
+        raise SimulationError(f"give it a function written in Python, {cure}, not {given!r}")
+    return inner
 
 
 def _line(function: Callable[..., Any], line: str) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from labkit.simulation import Unknown
+from labkit.scenarios import catalogue
+from labkit.simulation import Run, Scenario, SimulationError, Unknown
 
 TEXTS: Final = Path(__file__).parents[2] / "data" / "exercises"
 
@@ -37,7 +38,7 @@ def pick(what: str, given: object, known: Mapping[str, str]) -> str:
     """The key of `known` (key -> words) that `given` names: a key, its words, or a part of one.
 
     Upper case and a question mark do not matter. Raises `Unknown`, which lists what there is, where
-    nothing fits or more than one thing does.
+    nothing fits, or those that fit where more than one does.
     """
     wanted = _plain(given)
     exact = [key for key, words in known.items() if wanted in (_plain(key), _plain(words))]
@@ -45,7 +46,18 @@ def pick(what: str, given: object, known: Mapping[str, str]) -> str:
     fitting = exact or partly
     if len(fitting) == 1:
         return fitting[0]
-    raise Unknown(what, given, [repr(words) for words in known.values()])
+    several = [key for key in fitting if wanted]
+    listed = [repr(known[key]) for key in several or known]
+    raise Unknown(what, given, listed, several=bool(several))
+
+
+def as_run(given: Run | Scenario | str) -> Run:
+    """The run that is given, or one of that scenario; raises `Unknown` with the names."""
+    if isinstance(given, Run):
+        return given
+    if not isinstance(given, Scenario | str):
+        raise SimulationError(f"give it a run or a scenario's name, not {given!r}")
+    return catalogue.simulate(given)
 
 
 def _plain(name: object) -> str:

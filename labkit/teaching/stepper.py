@@ -14,17 +14,18 @@ from typing import Any, Final
 import ipywidgets as ipw
 import traitlets
 
-from labkit.scenarios import catalogue
 from labkit.simulation import Run, Scenario, View
 from labkit.simulation.breakpoints import short, source
 
 from .controls import MARK, MONO, TwoForms, button, cell, heard, html, parts, pre, row, table
 from .phrases import seconds
+from .said import as_run
 from .views import local_rows, page, view_text
 
 ALL: Final = "all tasks"
 RECENT: Final = 6  # events
 LINES: Final = 17  # of source
+LONG: Final = 60  # characters of a value that stands below the others
 TURN: Final = 9  # lines; the window turns like a page, so that the arrow wanders and not the text
 END: Final = 10**9  # more steps than any run has
 MOVES: Final = (  # the button, what it does, over what, how far
@@ -112,13 +113,17 @@ class Stepper(TwoForms):
             traitlets.link((steps, "last"), (control, "max"))
             traitlets.link((steps, "position"), (control, "value"))
         traitlets.link((steps, "task"), (task, "value"))
+        choice = [task] if len(steps.tasks) > 2 else []  # all of them, and each one
 
         def draw(_: Any = None) -> None:
-            shown.value = markup(steps.view)
+            shown.value = markup(steps)
+            marked = any(place.breakpoint for place in steps.own)
+            for (_, _, over, _), each in zip(MOVES, buttons, strict=True):
+                each.disabled = over == "breakpoint" and not marked
 
         steps.observe(heard(draw, message), ["position", "task"])
         draw()
-        return ipw.VBox([row(*buttons), row(number, slider, task), message, shown])
+        return ipw.VBox([row(*buttons), row(number, slider, *choice), message, shown])
 
 
 def stepper(run: Run | Scenario | str, at: View | str | int = 0) -> Stepper:
@@ -126,24 +131,30 @@ def stepper(run: Run | Scenario | str, at: View | str | int = 0) -> Stepper:
 
     `at`: a view, a breakpoint's name, or a place's number; the first place by default.
     """
-    made = run if isinstance(run, Run) else catalogue.simulate(run)
+    made = as_run(run)
     if isinstance(at, View):
         return Stepper(made, at.index)
     return Stepper(made, made.to(at).index if isinstance(at, str) else made.at(at).index)
 
 
-def markup(view: View) -> str:
+def markup(steps: Steps) -> str:
     """One place: when and where, then source and locals, then events and what the user saw."""
-    place, recorded = view.place, view.run.recorded
-    where = f"virtual time {seconds(place.time)} · place {place.index} of 0 to {len(recorded) - 1}"
+    view, place = steps.view, steps.view.place
+    where = f"virtual time {seconds(place.time)} · place {steps.position} of {steps.last}"
     where += f" · in {place.function} · task {place.task}"
     if place.breakpoint:
         where += f" · at breakpoint: {place.breakpoint}"
     events = "\n".join(repr(event) for event in view.events[-RECENT:]) or "none yet"
     seen = pre("\n".join(page(view.segments)), wrap=True)
-    rows = [("name", "before the line", "after the line"), *local_rows(view)]
+    changed_first = sorted(local_rows(view), key=lambda row: (not row[2], len(row[1]) >= LONG))
+    rows = [("name", "value before the line", ""), *changed_first]
     told = f'<div role="status" style="font-size:15px;font-weight:600">{cell(where)}</div>'
-    told += parts((short(place.file), _source(view)), ("locals", table(rows)), height="376px")
+    told += parts(
+        (short(place.file), _source(view)),
+        ("locals", table(rows)),
+        height="376px",
+        flex=("2 1 440px", "1 1 220px"),
+    )
     return told + parts(("last events", pre(events)), ("seen by the user", seen))
 
 

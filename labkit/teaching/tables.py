@@ -78,7 +78,7 @@ def seen(events: Sequence[Event]) -> Fact:
         return Fact("the beginning twice", twice.event)
     if "finish" not in kinds:
         return Fact("a part of the answer", shown[-1])
-    closed = "a part that is closed, then the whole answer"
+    closed = "a part, marked as interrupted, then the whole answer"
     return Fact(closed if "segment_end" in kinds else "the whole answer, once", shown[-1])
 
 

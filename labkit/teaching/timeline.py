@@ -19,10 +19,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from labkit.simulation import Event, Run
+from labkit.simulation import Event, Run, Scenario
 
 from .chart import BLUE, GREEN, GREY, INK, ORANGE, PINK, RED, SKY, YELLOW, Chart
 from .phrases import MOST, cut, printable, quoted, seconds, span
+from .said import as_run
 
 WIDTH: Final = 9.6  # inches, as wide as a notebook at 1280 pixels allows
 ROW: Final = 0.27  # inches of a row of marks
@@ -78,12 +79,17 @@ class Item:
     silent: float | None = None
 
 
-def timeline(run: Run, beside: Run | None = None, *, marks: Sequence[str] = ("", "")) -> Chart:
-    """The chart of `run`, and of `beside` below it on the same time axis.
+def timeline(
+    run: Run | Scenario | str,
+    beside: Run | Scenario | str | None = None,
+    *,
+    marks: Sequence[str] = ("", ""),
+) -> Chart:
+    """The chart of `run`, and of `beside` below it on the same time axis; or of a scenario's run.
 
     `marks` go before the two headings, such as ("before: ", "after: ").
     """
-    runs = [run] if beside is None else [run, beside]
+    runs = [as_run(each) for each in ([run] if beside is None else [run, beside])]
     told = [story(each) for each in runs]
     names = []
     for mark, each in zip(marks, runs, strict=False):

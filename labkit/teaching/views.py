@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from labkit.simulation import Fault, Run, Segment, View
 from labkit.simulation.breakpoints import short
+from labkit.simulation.faults import TASK_FAULTS
 
 from .phrases import cut, printable, quoted, seconds
 
@@ -50,9 +51,13 @@ def run_text(run: Run) -> str:
     if len(findings) > MOST_FINDINGS:
         findings[MOST_FINDINGS:] = [f"and {len(findings) - MOST_FINDINGS} more"]
     sections = {
-        "outcome": [_outcome(run), *map(printable, getattr(run.error, "__notes__", ()))],
+        "outcome": [
+            _outcome(run),
+            *map(printable, getattr(run.error, "__notes__", ())),
+            *_inner(run),
+        ],
         "requests": [_requests(run)],
-        "page": page(run.segments),
+        "page": page(run.segments, "nothing"),
         "effects": [f"{effect.name} at {seconds(effect.time)}" for effect in run.ledger],
         "findings": findings if run.scenario.judges else ["none: this scenario has no judges"],
         "faults": [_fault(fault, run) for fault in run.faults],
@@ -91,8 +96,10 @@ def local_rows(view: View) -> list[tuple[str, str, str]]:
     return [(n, v, after.get(n, "")) for n, v in rows.items() if n in after or v[0] != "<"]
 
 
-def page(segments: tuple[Segment, ...]) -> list[str]:
-    """What the user has seen, one line a segment."""
+def page(segments: tuple[Segment, ...], nothing: str = "nothing yet") -> list[str]:
+    """What the user has seen, one line a segment, or that there is `nothing`."""
+    if not any(part.text or part.reason for part in segments):
+        return [nothing]
     states = [f"closed by {part.reason}" if part.reason else "open" for part in segments]
     told = enumerate(zip(states, segments, strict=True), start=1)
     return [f"segment {n}, {state}: {quoted(part.text, 400)}" for n, (state, part) in told]
@@ -111,6 +118,13 @@ def _outcome(run: Run) -> str:
     return f"{how}, at {seconds(run.time)}"
 
 
+def _inner(run: Run) -> list[str]:
+    """The tasks inside the run that ended otherwise than with a result."""
+    ends = [event for event in run.trace if (event.actor, event.kind) == ("lab", "end")]
+    otherwise = [e for e in ends if e["task"] != "client" and e["outcome"] != "result"]
+    return [printable(f"{event['task']}: {event['outcome']}") for event in otherwise]
+
+
 def _requests(run: Run) -> str:
     requests = sum(event.kind == "request" for event in run.trace)
     waited = sum(event["seconds"] for event in run.trace if event.kind == "wait")
@@ -119,4 +133,8 @@ def _requests(run: Run) -> str:
 
 
 def _fault(fault: Fault, run: Run) -> str:
-    return f"{fault}: {'struck' if fault in run.struck else 'did not strike, never reached'}"
+    told = f"{fault.kind} at point {fault.point}"
+    if fault.kind in TASK_FAULTS:
+        when = {"waiting": "while waiting", "waking": "as it wakes"}[fault.phase]
+        told = printable(f"{fault.kind} of {fault.task} at point {fault.point}, {when}")
+    return f"{told}: {'struck' if fault in run.struck else 'did not strike, never reached'}"

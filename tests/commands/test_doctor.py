@@ -11,10 +11,13 @@ from labkit.commands import doctor
 
 
 def test_a_line_says_its_state_in_words_and_its_cure() -> None:
-    assert doctor.Check("kernel", "starts", "mend it").line() == "ok      kernel       starts"
-    assert doctor.Check("kernel", None, "mend it").line() == "PROBLEM kernel       missing: mend it"
-    optional = doctor.Check("browser", None, "open it", essential=False)
-    assert optional.line() == "note    browser      missing: open it"
+    assert doctor.Check("kernel", "starts", "mend it").line() == "ok      kernel             starts"
+    assert (
+        doctor.Check("kernel", None, "mend it").line()
+        == "PROBLEM kernel             missing: mend it"
+    )
+    optional = doctor.Check("browser for lab", None, "open it", essential=False)
+    assert optional.line() == "note    browser for lab    missing: open it"
 
 
 @pytest.mark.socket
@@ -49,8 +52,12 @@ def test_a_kernel_that_does_not_start_is_a_finding(monkeypatch: pytest.MonkeyPat
     assert doctor.from_a_kernel("1") == ""
 
 
-def test_every_check_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_check_has_a_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     monkeypatch.setattr(doctor, "from_a_kernel", lambda source: "")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LABKIT_HOME", str(tmp_path / "file" / "home"))
     checks = list(doctor.checks())
+    answers = next(check for check in checks if check.name == "answers")
+    assert f"missing: make {tmp_path / 'file' / 'home'} writable" in answers.line()
     assert all(check.cure for check in checks)
     assert {check.name for check in checks if not check.found} >= {"kernel", "widgets"}

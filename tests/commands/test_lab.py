@@ -97,7 +97,7 @@ def test_nothing_of_another_lab_is_taken_over(
     lines: list[list[str]] = []
     monkeypatch.setattr(system, "hand_over", lambda line: lines.append(line) or 0)
     assert lab.main(["--fresh", "00", "--port", "0"]) == 0
-    assert lines == [[*lab.command(NAMES[0]), "--port", "0"]]
+    assert lines == [lab.command(NAMES[0], 0)]
     assert "JUPYTER_TOKEN" not in os.environ
     assert os.environ["JUPYTER_CONFIG_DIR"] == str(tmp_path / ".jupyter")
 
@@ -110,4 +110,10 @@ def test_a_notebook_that_does_not_exist_is_refused_with_those_there_are(
 
 
 def test_the_lab_listens_on_this_machine_only() -> None:
-    assert "--ServerApp.ip=127.0.0.1" in lab.command("00_start_here.ipynb")
+    assert "--ServerApp.ip=127.0.0.1" in lab.command("00_start_here.ipynb", 0)
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "x"])
+def test_a_port_that_is_none_is_refused_before_anything_starts(port: str) -> None:
+    with pytest.raises(SystemExit):
+        lab.main([f"--port={port}"])

@@ -111,10 +111,12 @@ def test_a_missing_browser_is_a_skip_and_in_ci_a_failure(
     assert f"1 {word}" in capfd.readouterr().out
 
 
-@pytest.mark.socket
-def test_a_part_without_tests_passes(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "test_none.py").touch()
-    assert test.run(["-p", "no:nbval", str(tmp_path)]) == 0
+@pytest.mark.parametrize(("arguments", "code"), [([], 5), (["-k", "one"], 0), (["--slow"], 5)])
+def test_a_part_without_tests_passes_only_where_tests_were_chosen(
+    arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test, "run", lambda words: test.NO_TESTS)
+    assert test.main(arguments) == code
 
 
 @pytest.mark.socket

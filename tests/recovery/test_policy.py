@@ -40,12 +40,12 @@ WRONG: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("field", "value"), WRONG)
 def test_what_contradicts_itself_is_refused_and_names_the_field(field: str, value: Any) -> None:
-    with pytest.raises(PolicyError, match=rf"(^|; ){field}: "):
+    with pytest.raises(PolicyError, match=rf"(^|; ){field}(: | is )"):
         RetryPolicy(**{"retry_on": TRANSIENT, field: value})
 
 
 def test_each_wrong_field_is_named_at_once() -> None:
-    with pytest.raises(PolicyError, match=r"attempts: 0 .*; jitter: 2 "):
+    with pytest.raises(PolicyError, match=r"attempts is 0, .*; jitter is 2, "):
         RetryPolicy(retry_on=TRANSIENT, attempts=0, jitter=2)
 
 

@@ -8,6 +8,7 @@ _WIRE = "tests/providers/test_wire.py"
 _SDK = "tests/providers/test_sdk.py"
 _SERVER = "tests/providers/test_server.py"
 _WORLDS = "tests/providers/test_worlds.py"
+_PROCESS = "tests/providers/test_process.py"
 
 SAFEGUARDS = (
     Safeguard(
@@ -127,9 +128,30 @@ SAFEGUARDS = (
     Safeguard(
         name="no provider outlives a parent that is killed",
         file="labkit/providers/process.py",
-        old="    threading.Thread(target=_watch, daemon=True).start()\n",
-        new="",
+        old="        threading.Thread(target=watch, daemon=True).start()\n",
+        new="        pass\n",
         red=(f"{_SERVER}::test_nothing_outlives_a_parent_that_is_killed",),
+    ),
+    Safeguard(
+        name="a forked child that holds the pipe keeps no provider alive",
+        file="labkit/providers/process.py",
+        old="for watch in (_watch_the_pipe, partial(_watch_the_parent, os.getppid())):",
+        new="for watch in (_watch_the_pipe,):",
+        red=(f"{_SERVER}::test_a_forked_child_that_holds_the_pipe_keeps_no_provider_alive",),
+    ),
+    Safeguard(
+        name="the provider's process has a session of its own",
+        file="labkit/providers/process.py",
+        old="start_new_session=True",
+        new="start_new_session=False",
+        red=(f"{_PROCESS}::test_an_interrupt_of_the_kernels_group_does_not_reach_the_provider",),
+    ),
+    Safeguard(
+        name="the provider of this machine is asked past every proxy",
+        file="labkit/providers/process.py",
+        old="build_opener(ProxyHandler({}))",
+        new="build_opener()",
+        red=(f"{_PROCESS}::test_events_are_asked_for_past_every_proxy",),
     ),
     Safeguard(
         name="the golden captures are what their program makes",

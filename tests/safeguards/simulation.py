@@ -401,8 +401,8 @@ _PRIVATE = (
     _made(
         "a text is searched for credentials before it is cut",
         "freeze.py",
-        "return _cut(hide(text[: 2 * MOST_TEXT]))",
-        "return hide(_cut(text))",
+        "return _cut(scrub(text[: 2 * MOST_TEXT]))",
+        "return scrub(_cut(text))",
         "test_mask.py::test_secrets_are_masked_at_any_depth",
     ),
     _made(
@@ -529,6 +529,14 @@ _JUDGES = (
         'if event["task"] not in told or event["outcome"] == "cancelled":',
         'if event["outcome"] != "nothing":',
         _NO + "[cancel_swallowed-retry.swallow]",
+    ),
+    _made(
+        "a repeated beginning is found once",
+        "judge.py",
+        """yield Finding("duplicate_text", event.index, cure)
+                before = \"\"""",
+        """yield Finding("duplicate_text", event.index, cure)""",
+        _JUDGE + "test_an_answer_that_begins_again_is_found_once_however_many_pieces_follow",
     ),
     _made(
         "a cancel that left is no finding",

@@ -5,6 +5,7 @@ from .kinds import Safeguard
 _ANSWERS = "tests/teaching/test_answers.py::"
 _PREDICTIONS = "tests/teaching/test_predictions.py::"
 _EXERCISES = "tests/teaching/test_exercises.py::"
+_HOLES = "tests/teaching/test_holes.py::"
 
 SAFEGUARDS = (
     Safeguard(
@@ -50,6 +51,36 @@ SAFEGUARDS = (
         old='tested = "PYTEST_VERSION" in os.environ and not os.environ.get("LABKIT_HOME")',
         new="tested = False",
         red=(_ANSWERS + "test_under_pytest_nothing_is_written_unless_a_folder_is_named",),
+    ),
+    Safeguard(
+        name="the answers' folder is made with its parents",
+        file="labkit/teaching/answers.py",
+        old="mkdir(parents=True, exist_ok=True)",
+        new="mkdir(exist_ok=True)",
+        red=(_HOLES + "test_answers_are_kept_in_a_folder_whose_parents_are_not_there_yet",),
+    ),
+    Safeguard(
+        name="a wrong answer is not printed as right",
+        file="labkit/teaching/predictions.py",
+        old='return "right" if self.given.latest == self.right else "wrong"',
+        new='return "right"',
+        red=(_HOLES + "test_a_printed_grade_says_right_wrong_and_no_answer_yet",),
+    ),
+    Safeguard(
+        name="a wait of a second is a silent wait",
+        file="labkit/teaching/diagnosis.py",
+        old='e.get("seconds", 0) >= 1]',
+        new='e.get("seconds", 0) > 1]',
+        red=(_HOLES + "test_a_wait_is_silent_from_one_second_on",),
+    ),
+    Safeguard(
+        name="of several things that fit none is guessed",
+        file="labkit/teaching/said.py",
+        old="if len(fitting) == 1:",
+        new="if fitting:",
+        red=(
+            "tests/teaching/test_said.py::test_what_fits_more_than_one_thing_is_refused_with_those",
+        ),
     ),
     Safeguard(
         name="a cell without an answer reveals nothing",

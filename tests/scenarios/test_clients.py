@@ -1,9 +1,17 @@
 """The naive clients are each wrong in one way, and the careful ones in none."""
 
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
 import pytest
 
+from labkit.recovery.errors import ProviderError
+from labkit.scenarios import clients
 from labkit.scenarios.catalogue import catalogue, simulate
+from labkit.scenarios.retries import STOP_AT
 from labkit.simulation import STREAM_JUDGES, Fault, points
+from tests.recovery.playing import PLAIN, play, refused
 
 # naive scenario -> the one thing that is wrong with it
 FLAWS = {
@@ -43,6 +51,59 @@ def test_the_careful_clients_have_no_findings(name: str) -> None:
 @pytest.mark.parametrize("naive", CURED)
 def test_the_cure_of_a_naive_client_runs_on_the_same_script(naive: str) -> None:
     assert catalogue()[naive].script == catalogue()[CURED[naive]].script
+
+
+# naive scenario -> the careful client in its place, where the lesson has no scenario of that
+IN_ITS_PLACE: dict[str, clients.Client] = {
+    "retry.swallow": partial(clients.stopped, client=clients.careful, seconds=STOP_AT),
+    "retry.forgotten": clients.careful,
+    "retry.late": clients.careful,
+}
+
+
+def test_every_naive_client_has_a_careful_one_beside_it() -> None:
+    assert {*CURED, *IN_ITS_PLACE} == set(FLAWS)
+
+
+@pytest.mark.parametrize("naive", IN_ITS_PLACE)
+def test_the_careful_client_in_place_of_a_naive_one_has_no_finding(naive: str) -> None:
+    run = simulate(catalogue()[naive].but(client=IN_ITS_PLACE[naive]))
+    assert (run.error, run.findings) == (None, ())
+
+
+def test_the_careful_client_leaves_the_provider_before_an_error_of_its_page_leaves() -> None:
+    class Torn:
+        def __init__(self, observe: Any) -> None:
+            self.random, self.now = observe.random, observe.now
+
+        def __call__(self, kind: str, **data: Any) -> None:
+            if kind == "shown":
+                raise OSError("the page is gone")
+
+        def of(self, actor: str) -> "Torn":
+            return self
+
+    async def client(provider: Any, policy: Any, observe: Any) -> None:
+        try:
+            await clients.careful(provider, policy, Torn(observe))  # type: ignore[arg-type]
+        except OSError:
+            observe("caught")
+
+    run = simulate(catalogue()["retry.late"].but(client=client))
+    kinds = [event.kind for event in run.trace]
+    assert kinds[-3:] == ["left", "caught", "end"]
+
+
+def test_the_loop_that_starts_over_ends_with_the_last_error_after_all_its_attempts() -> None:
+    attempts = [refused(500), refused(502), refused(503), refused(504)]
+    run = play(attempts, clients.starts_over, policy=replace(PLAIN, attempts=3))
+    assert isinstance(run.error, ProviderError)
+    assert run.error.status == 503
+    assert sum(event.kind == "request" for event in run.trace) == 3
+
+
+def test_the_client_that_hammers_shows_the_answer_that_it_got_at_last() -> None:
+    assert simulate("retry.hammer").text == "The refund was sent on Monday."
 
 
 def test_the_client_that_swallows_a_cancel_does_so_wherever_the_stop_comes() -> None:

@@ -13,6 +13,7 @@ from labkit.scenarios import facts, interruptions
 from labkit.scenarios.catalogue import find, simulate
 from labkit.simulation import Fault, Run, SimulationError
 from labkit.teaching.tables import tables
+from tests.simulation.kit import trace
 
 TABLE = tables()["interruptions"]
 COLUMNS = {name: getattr(facts, name) for name in TABLE.columns}
@@ -128,6 +129,18 @@ def test_a_cancel_after_the_answer_finds_the_whole_turn_saved() -> None:
     late = [*run.trace[2:3], *run.trace[9:], replace(run.trace[-1], kind="cancel")]
     events = tuple(replace(event, index=index) for index, event in enumerate(late))
     assert facts.checkpoint_saved(events).answer == WHOLE
+
+
+def test_text_of_an_attempt_that_was_made_again_is_not_the_answer_that_was_saved() -> None:
+    events = trace(
+        (0, "provider", "request"),
+        (1, "page", "shown", {"text": "The "}),
+        (2, "provider", "error"),
+        (3, "provider", "request"),
+        (4, "session", "checkpoint", {"step": "answer"}),
+        (5, "lab", "end", {"task": "client", "outcome": "result"}),
+    )
+    assert facts.text_kept(events) == facts.Fact(PAGE, 5)
 
 
 def test_a_run_that_nothing_interrupts_has_no_facts() -> None:

@@ -68,3 +68,20 @@ def test_an_error_that_is_no_providers_does_not_pass_for_an_interruption() -> No
     client = partial(one_turn, memory=Broken)
     run = simulate(find("interruption.rate_limit").but(client=client))
     assert repr(run.error) == "RuntimeError('the store is full')"
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"), [("rate_limit", "result"), ("error", "error"), ("stop", "cancelled")]
+)
+def test_the_turns_end_is_noted_as_it_was_and_the_page_survives_it(name: str, outcome: str) -> None:
+    run = simulate(f"interruption.{name}")
+    ends = {event["task"]: event["outcome"] for event in run.trace if event.kind == "end"}
+    assert ends == {"turn": outcome, "client": "result"}
+
+
+def test_a_date_in_retry_after_is_read_by_the_runs_own_clock() -> None:
+    headers = {"retry-after": "Mon, 02 Mar 2026 12:00:07 GMT"}  # the run begins at 12:00:00
+    refused = [{"http_error": {"status": 429, "headers": headers}}]
+    dated = script({"name": "dated", "attempts": [refused, [{"say": "Hi"}, {"finish": "stop"}]]})
+    run = simulate(find("interruption.rate_limit").but(script=dated))
+    assert [event["seconds"] for event in run.trace if event.kind == "wait"] == [7.0]

@@ -90,7 +90,7 @@ def test_plain_immutables_are_kept(value: Any) -> None:
         (set(range(2_000)), "<2000 items>"),
         (Hostile(), "<Hostile>"),
     ],
-    ids=lambda value: "" if isinstance(value, Opaque) else str(value)[:30],
+    ids=lambda value: value if isinstance(value, str) else "",  # a set's own text has no order
 )
 def test_anything_else_is_rendered(value: Any, shown: str) -> None:
     assert repr(freeze("x", value)) == shown

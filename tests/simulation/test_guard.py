@@ -155,3 +155,18 @@ def test_a_wall_clock_that_decides_nothing_is_let_be() -> None:
         observe("sane", after=time.time() >= started)
 
     assert simulate(scenario(client)).recorded
+
+
+@pytest.mark.parametrize(
+    "event",
+    "socket.connect socket.sendto socket.sendmsg socket.bind socket.getaddrinfo "
+    "socket.gethostbyname socket.gethostbyaddr socket.getnameinfo subprocess.Popen os.system "
+    "os.fork os.forkpty os.exec os.posix_spawn time.sleep".split(),
+)
+def test_each_audit_event_of_the_outside_world_is_refused(event: str) -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        sys.audit(event, None)
+
+    run = simulate(scenario(client))
+    assert isinstance(run.error, Refused)
+    sys.audit(event, None)  # outside a run nobody minds

@@ -84,6 +84,12 @@ def test_text_said_twice_in_one_segment_is_a_duplicate_even_in_other_pieces() ->
     assert found.event == 5  # only here is it more than a coincidence
 
 
+def test_an_answer_that_begins_again_is_found_once_however_many_pieces_follow() -> None:
+    pieces = [shown(text) for text in ("The ", "refund ", "was ", "sent ", "on Monday.")]
+    events = trace(REQUEST, shown("The refund "), REQUEST, *pieces)
+    assert [found.event for found in judge.duplicate_text(events)] == [3]
+
+
 @pytest.mark.parametrize(
     "events",
     [

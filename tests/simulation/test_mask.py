@@ -14,7 +14,7 @@ from .kit import scenario
 
 LEAK = "leak-4711"
 NAMES = ("api_key", "apiKey", "API_KEY", "token", "access_token", "client_secret", "Authorization")
-NAMES += ("password", "x-api-key", "cookie", "key")
+NAMES += ("password", "passwd", "x-api-key", "cookie", "key", "auth", "credentials", "jwt", "pwd")
 
 
 class Header(NamedTuple):
@@ -46,6 +46,10 @@ def test_a_name_that_only_sounds_like_one_is_not(name: str) -> None:
         {"headers": {"Authorization": LEAK}},
         [{"api_key": LEAK}],
         {"cookie": LEAK},
+        {"api_key": ["x", LEAK]},
+        {b"authorization": LEAK.encode()},
+        [(b"x-api-key", LEAK.encode())],
+        [("authorization", LEAK)],
         Config(LEAK),
         Header(LEAK),
         (("x-api-key", LEAK),),
@@ -106,3 +110,40 @@ def test_a_result_that_is_shown_is_masked() -> None:
         return {"api_key": LEAK}
 
     assert LEAK not in repr(simulate(scenario(client)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"api_key": "{LEAK}"}}',
+        f"OPENAI_API_KEY={LEAK}",
+        f"x-api-key: {LEAK}",
+        f"Authorization: Bearer {LEAK}",
+        f"token={LEAK}",
+        f"client_secret={LEAK}",
+        f"https://host/?api_key={LEAK}&x=1",
+        f"https://user:{LEAK}@host/",
+    ],
+)
+def test_a_text_that_is_no_prose_is_masked_in_locals_and_trace(text: str) -> None:
+    assert LEAK not in freeze("line", text)
+    assert LEAK not in plain("message", text)
+
+
+def test_prose_that_speaks_of_a_key_is_left_whole_on_the_page() -> None:
+    assert plain("text", "The key: patience.") == "The key: patience."
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        "ghp_" + "a1" * 12,
+        "AKIA" + "A1" * 8,
+        "AIza" + "b2" * 12,
+        "xoxb-" + "12345-abcde",
+        "eyJ" + "hbGciOiJI." + "eyJzdWIiOiIx." + "c2ln",
+    ],
+    ids=["GitHub", "AWS", "Google", "Slack", "JWT"],
+)
+def test_the_shape_of_a_well_known_credential_is_masked_in_any_text(credential: str) -> None:
+    assert credential not in plain("text", f"use {credential} now")

@@ -145,6 +145,9 @@ def test_at_the_ends_there_is_no_further_to_go(run: Run) -> None:
     ("move", "listed"),
     [
         (lambda run: run.to("nowhere"), "no place at 'nowhere'; there is: a worker has shown, in"),
+        (lambda run: run.to(None), "no place at None; there is: a worker has shown, in the"),
+        (lambda run: run.to(""), "no place at ''; there is: a worker has shown, in the helper"),
+        (lambda run: run.to([1]), r"no place at \[1\]; there is: a worker has shown, in the"),
         (lambda run: run.to(10_000), r"no place at line 10000; there is: \d+, \d+"),
         (lambda run: run.to(lambda names: names["x"]), "'<lambda>'; there is: .*doubled.*total"),
         (lambda run: run.to("in the helper").next("in the helper"), "there is: none"),
@@ -157,6 +160,20 @@ def test_at_the_ends_there_is_no_further_to_go(run: Run) -> None:
 def test_a_move_to_what_is_not_there_lists_what_there_is(run: Run, move: Any, listed: str) -> None:
     with pytest.raises(Unknown, match=listed):
         move(run)
+
+
+def test_of_very_many_names_the_nearest_come_first_and_the_rest_are_counted() -> None:
+    some, many = [f"name{n}" for n in range(14)], [f"name{n}" for n in range(40)]
+    assert str(Unknown("thing", "x", some)).endswith("name12, name13")
+    told = str(Unknown("scenario", "name3x", many))
+    assert told.startswith("there is no scenario 'name3x'; there is: name3")
+    assert told.endswith(", and 32 more: labkit.names()")
+    assert str(Unknown("thing", "y", many)).endswith("name6, name7, and 32 more")
+
+
+def test_in_a_notebook_an_error_of_the_simulation_is_one_line() -> None:
+    error = Unknown("thing", "x", ["y"])
+    assert error._render_traceback_() == ["Unknown: there is no thing 'x'; there is: y"]
 
 
 def test_a_view_and_its_run_have_one_line_of_text(run: Run) -> None:

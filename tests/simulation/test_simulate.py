@@ -109,6 +109,8 @@ def test_the_global_random_is_seeded_for_an_sdk_and_put_back() -> None:
         ({"seed": True}, "a seed is a whole number"),
         ({"faults": ["cancel"]}, "a fault is needed"),
         ({"limit": 0}, "limit is a number of turns"),
+        ({"limit": float("nan")}, "limit is a number of turns"),
+        ({"total": "many"}, "total is a number of turns"),
         ({"total": -1}, "total is a number of turns"),
     ],
 )

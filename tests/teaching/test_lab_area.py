@@ -8,7 +8,7 @@ import pytest
 
 import labkit
 from labkit.scenarios.catalogue import SCRIPTS
-from labkit.simulation import Unknown
+from labkit.simulation import SimulationError, Unknown
 
 
 def test_a_copy_lies_in_the_learners_area_and_runs(tmp_path: pathlib.Path) -> None:
@@ -28,6 +28,13 @@ def test_a_copy_is_never_overwritten_and_the_original_never_touched(
     assert labkit.copy_script("quota") == path
     assert path.read_text() == "mine"
     assert (SCRIPTS / "quota.json").read_bytes() == original
+
+
+def test_a_file_in_the_way_is_named(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "work").mkdir(exist_ok=True)
+    (tmp_path / "work" / "my").touch()
+    with pytest.raises(SimulationError, match=r"my is no folder: move the file"):
+        labkit.copy_script("quota")
 
 
 @pytest.mark.parametrize("name", ["error", "../scripts/quota", ""])

@@ -127,8 +127,35 @@ def test_before_and_after_stand_side_by_side_with_what_the_run_says() -> None:
     table = predicted("interruptions", {ROW: {"retried": "no, the turn ends"}})
     table.grade()
     table.answer(ROW, "retried", "yes, after a wait")
-    told = "before: no, the turn ends   after: yes, after a wait   run: yes, after a wait"
+    told = "first: no, the turn ends   now: yes, after a wait   the run: yes, after a wait"
     assert told in table.corrected().text()
+
+
+def test_one_answer_stands_once_and_a_miss_says_how_to_step_to_it() -> None:
+    text = graded({ROW: {"retried": "no, the turn ends"}}).text()
+    assert text.startswith("Graded: three interruptions")
+    assert "wrong\n       your answer: no, the turn ends   the run: yes, after a wait\n" in text
+    assert text.endswith("Step to an event: table.grade().view(row, column)")
+    right = graded({ROW: {"retried": "yes, after a wait"}}).text()
+    assert "Step to an event" not in right
+
+
+def test_the_title_says_what_it_is_and_names_the_variant() -> None:
+    table = predicted("interruptions", {ROW: {"retried": "no, the turn ends"}})
+    text = table.corrected(variant="forgetful", policy=ONCE).text()
+    assert text.startswith("Corrected (forgetful): three interruptions")
+    assert "no answer yet" not in text
+    assert "the run: there was none yet\n" in text
+    wrong = graded({ROW: {"retried": "yes, after a wait"}}, variant="forgetful", policy=ONCE)
+    assert 'table.grade(policy=..., variant="forgetful").view' in wrong.text()
+
+
+def test_an_answer_is_confirmed_in_one_line() -> None:
+    told = labkit.predict("interruptions").answer("429 before", "retried?", "yes, after")
+    assert repr(told) == (
+        "Answered: the provider answers 429 before the first delta. "
+        "Is it tried again? yes, after a wait"
+    )
 
 
 def test_the_corrected_table_reveals_the_cells_that_were_never_answered() -> None:
@@ -139,7 +166,7 @@ def test_the_corrected_table_reveals_the_cells_that_were_never_answered() -> Non
 @pytest.mark.parametrize(
     ("wrong", "listed"),
     [
-        (("rate_limits", "retried", "no, the turn ends"), "the user sends /stop"),
+        (("rate_limits", "retried", "no, the turn ends"), "the user presses stop"),
         (("stop", "colour", "no, the turn ends"), "Is it tried again?"),
         (("stop", "retried", "perhaps"), "yes, in a new segment"),
         (("stop", "retried", "yes"), "yes, in a new segment"),  # which yes?
@@ -158,8 +185,8 @@ def test_an_unknown_row_column_or_choice_lists_what_there_is(
 def test_an_unknown_table_or_variant_lists_what_there_is() -> None:
     with pytest.raises(Unknown, match="first_stream, interruptions, retry_boundary"):
         labkit.predict("weather")
-    with pytest.raises(Unknown, match="forgetful"):
-        labkit.predict("interruptions").grade(variant="careless")
+    with pytest.raises(Unknown, match=r"no variant 'careless'; there is: forgetful$"):
+        labkit.predict("interruptions").corrected(variant="careless")
 
 
 def test_answers_are_there_again_after_a_restart_and_strange_ones_are_passed_over() -> None:
@@ -202,6 +229,10 @@ def test_nothing_is_preselected_and_every_control_has_a_label_of_its_own() -> No
     assert len(set(labels)) == len(labels)
 
 
+def test_the_form_says_how_a_list_is_used_by_keyboard() -> None:
+    assert labkit.predict("interruptions").widget.children[0].value.startswith("By keyboard: Tab")
+
+
 def test_a_choice_in_the_form_is_an_answer_and_an_answer_in_code_shows_in_the_form() -> None:
     table = labkit.predict("interruptions")
     choices, _, _ = form(table)
@@ -217,7 +248,10 @@ def test_the_button_grades_and_offers_a_step_to_each_miss() -> None:
     table = predicted("interruptions", {ROW: {"retried": "no, the turn"}})
     _, buttons, shown = form(table)
     buttons[0].click()
-    assert "after: no, the turn ends" in shown()
+    assert "your answer: no, the turn ends" in shown()
+    assert {(b.layout.width, b.layout.align_self) for b in form(table)[1]} == {
+        ("auto", "flex-start")
+    }
     step = form(table)[1][1]
     assert step.description == "Step there: 1. Is it tried again?"
     before = len(list(walk(table.widget)))

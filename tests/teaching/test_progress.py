@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import labkit
-from labkit.simulation import Unknown
+from labkit.simulation import SimulationError, Unknown
 from labkit.teaching.answers import answers
 
 
@@ -35,6 +35,28 @@ def test_a_step_is_done_or_blocked_with_the_reason() -> None:
     assert "blocked  stream checks run: 'no Chromium: here'" in lines()
     labkit.progress("stream checks")
     assert "done     stream checks run" in lines()
+
+
+def test_what_is_ticked_by_hand_says_how() -> None:
+    told = labkit.progress().text()
+    for group in ("retry", "stop"):
+        assert f'then labkit.progress("{group} checks")' in told
+        labkit.progress(f"{group} checks")
+    assert "open     retry chain drawn: labkit.chain(run) of a run with a failure" in lines()
+    assert "open     stream checks run: a later lesson" in lines()
+    assert "done     retry checks run" in lines()
+
+
+def test_a_chain_that_is_drawn_is_done() -> None:
+    labkit.chain("interruption.stop")
+    assert "done     stop chain drawn" in lines()
+    labkit.chain("retry.guarded")
+    assert "done     retry chain drawn" in lines()
+
+
+def test_a_reason_is_a_text() -> None:
+    with pytest.raises(SimulationError, match="texts, not 42"):
+        labkit.progress(reason=42)  # type: ignore[arg-type]
 
 
 def test_an_unknown_step_lists_the_six_there_are() -> None:

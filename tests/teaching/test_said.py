@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from labkit.simulation import Unknown
+import labkit
+from labkit.simulation import SimulationError, Unknown
 from labkit.teaching.said import Told, pick
 
 KNOWN = {"retried": "Is it tried again?", "kept": "Where is the text kept?"}
@@ -29,10 +30,34 @@ def test_an_exact_name_beats_a_part_of_another() -> None:
     assert pick("choice", "1", {"1": "1", "10": "10"}) == "1"
 
 
-@pytest.mark.parametrize("given", ["i", "", "other", None])
-def test_what_names_nothing_or_more_than_one_thing_is_refused(given: object) -> None:
+@pytest.mark.parametrize("given", ["", "other", None])
+def test_what_names_nothing_is_refused(given: object) -> None:
     with pytest.raises(Unknown, match=r"there is no column .*'Is it tried again\?'"):
         pick("column", given, KNOWN)
+
+
+def test_what_fits_more_than_one_thing_is_refused_with_those() -> None:
+    known = {**KNOWN, "shown": "Which text is seen?"}
+    with pytest.raises(Unknown, match=r"^column 'text' fits several: 'Where.*', 'Which[^']*'$"):
+        pick("column", "text", known)
+
+
+@pytest.mark.parametrize("name", ["timeline", "chain", "stepper"])
+def test_a_view_takes_a_run_or_a_scenario_and_refuses_the_rest_in_words(name: str) -> None:
+    view = getattr(labkit, name)
+    one, other = view("retry.guarded"), view(labkit.find("retry.guarded"))
+    assert one.title == other.title == view(labkit.simulate("retry.guarded")).title
+    with pytest.raises(Unknown, match=r"retry\.guarded, .*more: labkit\.names\(\)"):
+        view("retry.guardd")
+    with pytest.raises(SimulationError, match="give it a run or a scenario's name, not 42"):
+        view(42)
+
+
+@pytest.mark.parametrize("name", ["source", "reading"])
+@pytest.mark.parametrize("given", [42, None, "retry.guarded", print, labkit])
+def test_what_is_no_function_has_no_source(name: str, given: object) -> None:
+    with pytest.raises(SimulationError, match="give it a function written in Python"):
+        getattr(labkit, name)(given)
 
 
 def test_a_told_text_shows_itself_as_it_is() -> None:

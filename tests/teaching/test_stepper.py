@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -138,15 +139,39 @@ def test_each_button_does_what_its_label_says() -> None:
 
 def test_the_current_line_has_an_arrow_and_a_number() -> None:
     for index in range(0, 60, 7):
-        view = labkit.simulate("retry.guarded").at(index)
-        told = markup(view)
-        assert f"→ {view.place.line:>4}  " in told
-        assert told.count("→") == told.count('aria-current="step"') == 1
+        steps = Steps(labkit.simulate("retry.guarded"), index)
+        told = markup(steps)
+        assert f"→ {steps.view.place.line:>4}  " in told
+        assert told.count('aria-current="step"') == 1
 
 
 def test_what_the_line_changes_is_marked_by_a_word() -> None:
-    told = markup(labkit.simulate("retry.guarded").to("has streamed"))
-    assert "changed to True" in told
+    told = markup(stepper("retry.guarded", at="has streamed").model)
+    assert "False → changed to True</td></tr>" in told
+    names = re.findall(r'<td style="[^"]*text-align:left">([^<]*)</td>', told)
+    assert names[0] == "visible"
+    assert names[-1] == "policy", "long values stand last"
+
+
+def test_the_heading_counts_places_like_the_number_box() -> None:
+    shown = stepper("interruption.error", at=-1)
+    shown.model.task = "client"
+    box = controls(shown)["place"]
+    assert f"place {box.value} of {box.max} " in markup(shown.model)
+
+
+def test_what_can_do_nothing_is_left_out_or_disabled() -> None:
+    shown = stepper(labkit.find("retry.guarded").but(client=_one_line))
+    assert set(controls(shown)) == {"", "place"}
+    disabled = {each.description for each in shown.widget.children[0].children if each.disabled}
+    assert disabled == {"◀ Breakpoint", "Breakpoint ▶"}
+    assert not any(e.disabled for e in stepper("retry.guarded").widget.children[0].children)
+
+
+def test_before_any_text_there_is_nothing_yet() -> None:
+    shown = stepper("retry.guarded")
+    assert "nothing yet" in markup(shown.model)
+    assert shown.text().endswith("seen by the user\n  nothing yet")
 
 
 def test_an_error_in_a_callback_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

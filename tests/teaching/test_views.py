@@ -39,9 +39,18 @@ def test_the_note_of_what_ran_out_is_told() -> None:
 
 def test_a_fault_that_did_not_strike_is_said() -> None:
     text = run_text(labkit.simulate("retry.stall", faults=[Fault("cancel", 99)]))
-    assert "point=99, task='client', phase='waiting'): did not strike" in text
+    assert "cancel of client at point 99, while waiting: did not strike" in text
     text = run_text(labkit.simulate("retry.stall", faults=[Fault("cancel", 1)]))
-    assert "point=1, task='client', phase='waiting'): struck" in text
+    assert "cancel of client at point 1, while waiting: struck" in text
+    text = run_text(labkit.simulate("retry.stall", faults=[Fault("disconnect", 1)]))
+    assert "faults    disconnect at point 1: struck" in text
+
+
+def test_a_task_inside_that_ended_otherwise_is_told() -> None:
+    for name, ended in {"error": "error", "stop": "cancelled"}.items():
+        text = run_text(labkit.simulate(f"interruption.{name}"))
+        assert f"\n          turn: {ended}\n" in text
+    assert "turn:" not in run_text(labkit.simulate("interruption.rate_limit"))
 
 
 def test_a_place_shows_line_locals_what_changed_and_the_caller() -> None:
