@@ -5,6 +5,11 @@ from __future__ import annotations
 import pathlib
 
 import pytest
+from hypothesis import settings
+
+# The same examples each time: a test that needs luck is a bug, and a slow machine is no failure.
+settings.register_profile("labkit", derandomize=True, deadline=None, database=None)
+settings.load_profile("labkit")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from labkit.recovery.errors import KINDS, TRANSIENT, ProviderError
@@ -102,6 +102,15 @@ def test_a_date_in_the_header_is_counted_from_now() -> None:
     assert decided(error, now=20.0).wait == 40
 
 
+@example(
+    message="connection timeout",
+    kind="auth",
+    visible=False,
+    segments=False,
+    attempt=1,
+    remaining=99.0,
+    seed=0,
+)
 @given(
     message=st.text() | st.sampled_from(["429", "quota", "connection timeout", "retry after 3s"]),
     kind=st.sampled_from(sorted(KINDS)),
