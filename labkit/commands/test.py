@@ -15,7 +15,8 @@ from labkit.commands import copies, sandbox
 from labkit.commands.environment import ROOT
 
 SPREAD = ["-n", "2", "--dist", "loadfile"]
-NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "60"]
+QUICK = ["-p", "tests.quick_start"]
+NBVAL = [*QUICK, "--nbval", "--nbval-current-env", "--nbval-cell-timeout", "60"]
 PLAIN = ["-p", "no:nbval"]  # its import costs seconds where no notebook is run
 NO_TESTS = 5
 

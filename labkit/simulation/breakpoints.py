@@ -89,12 +89,14 @@ def _statements(file: str, version: Version) -> Mapping[int, int]:
             start = _first_line(node)
             body = getattr(node, "body", None) or getattr(node, "cases", None)
             end = _first_line(body[0]) - 1 if body else node.end_lineno
-            for line in range(start, max(start, end or 0) + 1):
+            for line in range(min(node.lineno, start), max(start, end or 0) + 1):
                 first[line] = start
     return first
 
 
 def _first_line(node: Any) -> int:
+    while isinstance(node, ast.Try | ast.TryStar):
+        node = node.body[0]  # "try:" does nothing, so it is no step of its own
     start = getattr(node, "pattern", node)  # a case has no line of its own
     return int(min(mark.lineno for mark in [start, *getattr(node, "decorator_list", [])]))
 

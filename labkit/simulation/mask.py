@@ -23,6 +23,8 @@ _NAMED: Final = re.compile(
     r"(?i)((?:key|token|secret|password|passwd|authorization|cookie)['\"]?\s*[:=]\s*b?['\"]?"
     r"(?:(?:bearer|basic)\s+)?)[^\s'\",;)}\]&]+"
 )
+# What no text with a credential, a named secret or an address can be without: quick to look for.
+_SIGN: Final = re.compile(r"[:=]|0x|(?i:bearer|basic|sk-|gh[pousr]_|akia|aiza|xox|eyj)")
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 
 
@@ -35,9 +37,13 @@ def secret(name: str) -> bool:
 
 def hide(text: str) -> str:
     """`text` without credentials: for prose, which may well speak of a token or a key."""
+    if not _SIGN.search(text):
+        return text
     return _CREDENTIAL.sub(lambda found: (found[1] or "") + MASK, text)
 
 
 def scrub(text: str) -> str:
     """`text` without credentials, named secrets and addresses: for what a value renders to."""
+    if not _SIGN.search(text):
+        return text
     return _ADDRESS.sub("", _NAMED.sub(rf"\1{MASK}", hide(text)))

@@ -16,7 +16,7 @@ from typing import Final
 from jupyter_client.manager import start_new_kernel
 
 from labkit.commands import sandbox
-from labkit.commands.test import NBVAL
+from labkit.commands.test import NBVAL, SPREAD
 
 from .table import Measure, Row, best
 
@@ -25,11 +25,11 @@ PATIENCE: Final = 60.0  # seconds for a page
 
 
 def notebooks() -> Iterator[Row]:
-    """All tracked notebooks under nbval, beside the start and end of as many kernels."""
+    """All tracked notebooks as `make test` runs them, beside as many kernels started and ended."""
     found = sorted((ROOT / "notebooks").glob("*.ipynb"))
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
         variables = sandbox.variables(folder)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *NBVAL]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *NBVAL, *SPREAD]
         command += map(str, found)
         spent = best(lambda: _quietly(command, variables), 2)
         bare = best(lambda: [_kernel(variables) for _ in found], 2)
