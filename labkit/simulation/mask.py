@@ -20,11 +20,12 @@ _CREDENTIAL: Final = re.compile(
     r"|\bxox[a-z]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
 )
 _NAMED: Final = re.compile(
-    r"(?i)((?:key|token|secret|password|passwd|authorization|cookie)['\"]?\s*[:=]\s*b?['\"]?"
+    r"(?i)((?:key|token|secret|password|passwd|authorization|cookie)['\"]?\s*[:=]\s*(?:b(?=['\"]))?['\"]?"
     r"(?:(?:bearer|basic)\s+)?)[^\s'\",;)}\]&]+"
 )
-# What no text with a credential, a named secret or an address can be without: quick to look for.
-_SIGN: Final = re.compile(r"[:=]|0x|(?i:bearer|basic|sk-|gh[pousr]_|akia|aiza|xox|eyj)")
+# What no text with a credential, or with a named secret, can be without: quick to look for.
+_SIGNS: Final = ("bearer", "basic", "sk-", "://", "akia", "aiza", "xox", "eyj", "gh")
+_NAMES: Final = ("key", "token", "secret", "passw", "authorization", "cookie")
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 
 
@@ -37,13 +38,18 @@ def secret(name: str) -> bool:
 
 def hide(text: str) -> str:
     """`text` without credentials: for prose, which may well speak of a token or a key."""
-    if not _SIGN.search(text):
-        return text
-    return _CREDENTIAL.sub(lambda found: (found[1] or "") + MASK, text)
+    low = text.lower()
+    for sign in _SIGNS:
+        if sign in low:
+            return _CREDENTIAL.sub(lambda found: (found[1] or "") + MASK, text)
+    return text
 
 
 def scrub(text: str) -> str:
     """`text` without credentials, named secrets and addresses: for what a value renders to."""
-    if not _SIGN.search(text):
-        return text
-    return _ADDRESS.sub("", _NAMED.sub(rf"\1{MASK}", hide(text)))
+    low = text.lower()
+    for name in _NAMES:
+        if name in low:
+            text = _NAMED.sub(rf"\1{MASK}", text)
+            break
+    return hide(_ADDRESS.sub("", text) if "0x" in low else text)
