@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -17,6 +18,7 @@ CELLS = [
     "run = labkit.simulate('retry.guarded')\nprint(len(run.trace), 'events')",
     "labkit.stepper(run)",
 ]
+TRIES = 4
 GUARD = next(mark for mark in labkit.breakpoints() if mark.name == "retry guard")
 
 
@@ -47,6 +49,17 @@ class Debugger:
             str(line)
         )
 
+    def run_until_it_stops(self, lab_page: LabPage, number: int) -> None:
+        """Run the cell; again where the kernel had not yet heard of the breakpoint.
+
+        The page lists a breakpoint at once and tells the kernel over another channel than cells.
+        """
+        for _ in range(TRIES):
+            lab_page.run_cell(number)
+            with suppress(AssertionError):
+                expect(self.frames.first).to_be_visible(timeout=8_000)
+                return
+
     def local(self, name: str) -> Locator:
         """A row of the variables."""
         return self.page.get_by_role("treeitem", name=f"{name}:")
@@ -69,7 +82,7 @@ def test_a_named_breakpoint_stops_the_run_which_then_goes_on_unchanged(
     debugger.switch_on()
     debugger.break_at(GUARD.file, GUARD.line)
     lab_page.show("debugger.ipynb")
-    lab_page.run_cell(1)
+    debugger.run_until_it_stops(lab_page, 1)
     expect(debugger.frames.first).to_contain_text(GUARD.function)
     expect(debugger.here.first).to_contain_text("breakpoint: retry guard")
     debugger.local("visible").scroll_into_view_if_needed()
