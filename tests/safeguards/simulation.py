@@ -408,8 +408,8 @@ _PRIVATE = (
     _made(
         "addresses are left out",
         "mask.py",
-        'return _ADDRESS.sub("", ',
-        "return (",
+        '_ADDRESS.sub("", text) if "0x" in low else text',
+        "text",
         _FREEZE + "test_addresses_are_left_out",
     ),
     _made(
