@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from labkit.simulation.world import World
+from labkit.simulation.world import Observer, World
 
 from .fake import Player
 from .process import ServerError
@@ -45,7 +45,7 @@ def application(script: Script, *, speed: float = 1.0) -> ASGIApp:
         time=lambda: round((time.monotonic() - start) * speed, 3),  # the script's seconds
         spend=lambda: len(notes.trace.events) < MOST_NOTES,
     )
-    player = Player(script, notes.observer("provider"), speed=speed)
+    player = Player(script, Observer(notes, "provider"), speed=speed)
 
     async def answered(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

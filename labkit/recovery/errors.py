@@ -134,11 +134,15 @@ class ProviderError(RecoveryError):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
+        if not isinstance(status, int | None) or isinstance(status, bool):
+            raise ValueError(f"a status is a whole number or None, not {status!r}")
+        if not isinstance(code, str | None):
+            raise ValueError(f"a code is a text or None, not {code!r}")
         self.status = status
         self.code = code
-        self.kind = kind or classify(status, code)
+        self.kind = classify(status, code) if kind is None else kind
         self.headers = {name.lower(): value for name, value in (headers or {}).items()}
-        if self.kind not in KINDS:
+        if self.kind not in tuple(KINDS):  # a kind may be anything, also what has no hash
             raise ValueError(f"unknown kind {self.kind!r}; there is: {', '.join(KINDS)}")
         refused = kind is not None or (status is not None and status >= 400)
         self.definite = refused and KINDS[self.kind]

@@ -23,7 +23,7 @@ def parse_retry_after(headers: Mapping[str, str], *, now: float) -> float | None
     beats `retry-after`. A date in the past is 0. Source: RFC 9110, section 10.2.3, for the seconds
     and the three date forms. It has no fractions and no milliseconds; large providers send both.
     """
-    found = {name.lower(): text.strip() for name, text in headers.items()}
+    found = {str(name).lower(): str(value).strip() for name, value in headers.items()}
     milliseconds = found.get("retry-after-ms", "")
     if _NUMBER.fullmatch(milliseconds):
         return float(milliseconds) / 1000

@@ -23,10 +23,10 @@ READABLE: Final[tuple[ModuleType, ...]] = (retry, retry_after, policy_module, tu
 
 def load(name: str) -> Script:
     """The script of that name in `data/scripts`; raises `Unknown` with the names there are."""
-    path = SCRIPTS / f"{name}.json"
-    if not path.is_file():
-        raise Unknown("script", name, sorted(path.stem for path in SCRIPTS.glob("*.json")))
-    return load_script(path)
+    known = sorted(path.stem for path in SCRIPTS.glob("*.json"))
+    if name not in known:
+        raise Unknown("script", name, known)
+    return load_script(SCRIPTS / f"{name}.json")
 
 
 @lru_cache(maxsize=1)
@@ -47,7 +47,7 @@ def find(name: str | Scenario) -> Scenario:
     """The scenario of that name, or the one that is given; raises `Unknown` with the names."""
     if isinstance(name, Scenario):
         return name
-    if name not in catalogue():
+    if name not in names():  # in a list: a name may be anything, also what has no hash
         raise Unknown("scenario", name, names())
     return catalogue()[name]
 

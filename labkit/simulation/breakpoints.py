@@ -34,12 +34,15 @@ class Breakpoint:
 
 def breakpoints(files: Iterable[str]) -> tuple[Breakpoint, ...]:
     """The breakpoints in `files`, in the order of the files and their lines."""
-    return tuple(found for file in files for found in _breakpoints(file, _version(file)))
+    return tuple(found for file in files for found in _read(file, _version(file))[1])
 
 
-def by_line(files: Iterable[str]) -> Mapping[tuple[str, int], str]:
-    """(file, line) -> name."""
-    return {(found.file, found.line): found.name for found in breakpoints(files)}
+def statements(file: str) -> Mapping[int, int]:
+    """Line -> first line of its statement (of its head, where it has a body).
+
+    A call that is written over six lines is one step, not six.
+    """
+    return _read(file, _version(file))[0]
 
 
 def source(file: str) -> list[str]:
@@ -56,42 +59,37 @@ def short(file: str) -> str:
     return path.name if path.suffix == ".py" and "ipykernel" not in file else "this notebook"
 
 
-def statements(file: str) -> Mapping[int, int]:
-    """Line -> first line of its statement (of its head, where it has a body).
-
-    A call that is written over six lines is one step, not six.
-    """
-    return _statements(file, _version(file))
-
-
-Version = tuple[object, ...]
-
-
-def _version(file: str) -> Version:
+def _version(file: str) -> tuple[object, ...]:
     """What tells one text of `file` from the next: its size and time, as linecache read it."""
     linecache.getlines(file)
     return tuple(linecache.cache.get(file, ())[:2])
 
 
 @lru_cache(maxsize=100)
-def _tree(file: str, version: Version) -> ast.Module:
+def _read(
+    file: str, version: tuple[object, ...]
+) -> tuple[Mapping[int, int], tuple[Breakpoint, ...]]:
+    """The statements and the breakpoints of `file`."""
+    text = "".join(linecache.getlines(file))
     try:
-        return ast.parse("\n".join(source(file)))
-    except SyntaxError:  # a cell with magics, say: every line is a step then
-        return ast.Module([], [])
+        nodes = list(ast.walk(ast.parse(text)))
+        comments = list(_comments(text))
+    except (SyntaxError, tokenize.TokenError):  # no plain Python: every line is a step then
+        return {}, ()
+    first = dict(line for node in nodes if isinstance(node, ast.stmt) for line in _lines(node))
+    named = {first.get(line, line): name for line, name in comments}
+    return first, tuple(
+        Breakpoint(name, file, line, _function(nodes, line)) for line, name in named.items()
+    )
 
 
-@lru_cache(maxsize=100)
-def _statements(file: str, version: Version) -> Mapping[int, int]:
-    first: dict[int, int] = {}
-    for node in ast.walk(_tree(file, version)):
-        if isinstance(node, ast.stmt):
-            start = _first_line(node)
-            body = getattr(node, "body", None) or getattr(node, "cases", None)
-            end = _first_line(body[0]) - 1 if body else node.end_lineno
-            for line in range(min(node.lineno, start), max(start, end or 0) + 1):
-                first[line] = start
-    return first
+def _lines(node: ast.stmt) -> Iterator[tuple[int, int]]:
+    """Each line of a statement's head, with the first."""
+    start = _first_line(node)
+    body = getattr(node, "body", None) or getattr(node, "cases", None)
+    end = _first_line(body[0]) - 1 if body else node.end_lineno
+    for line in range(min(node.lineno, start), max(start, end or 0) + 1):
+        yield line, start
 
 
 def _first_line(node: Any) -> int:
@@ -101,31 +99,14 @@ def _first_line(node: Any) -> int:
     return int(min(mark.lineno for mark in [start, *getattr(node, "decorator_list", [])]))
 
 
-@lru_cache(maxsize=100)
-def _breakpoints(file: str, version: Version) -> tuple[Breakpoint, ...]:
-    first = _statements(file, version)
-    found = {first.get(line, line): name for line, name in _comments(file)}
-    return tuple(
-        Breakpoint(name, file, line, _function(_tree(file, version), line))
-        for line, name in found.items()
-    )
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and (said := _COMMENT.match(token.string)):
+            yield token.start[0], said["name"]
 
 
-def _comments(file: str) -> Iterator[tuple[int, str]]:
-    text = io.StringIO("".join(linecache.getlines(file)))
-    try:
-        for token in tokenize.generate_tokens(text.readline):
-            if token.type == tokenize.COMMENT and (said := _COMMENT.match(token.string)):
-                yield token.start[0], said["name"]
-    except (tokenize.TokenError, SyntaxError):  # as above
-        return
-
-
-def _function(tree: ast.Module, line: int) -> str:
-    around = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    return max(around, key=lambda node: node.lineno).name if around else ""
+def _function(nodes: Iterable[ast.AST], line: int) -> str:
+    """The name of the innermost function around `line`: the last one, as a walk goes inwards."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    around = [n for n in nodes if isinstance(n, kinds) and n.lineno <= line <= (n.end_lineno or 0)]
+    return around[-1].name if around else ""

@@ -6,15 +6,14 @@ of the script. `points` lists them with what happens there.
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from .breakpoints import short
 from .errors import SimulationError, Unknown
-from .generators import CLOSING
-from .loop import Handle, VirtualLoop
-from .where import where
+from .loop import CLOSING, VirtualLoop
+from .tasks import Handle
 
 TASK_FAULTS: Final = ("cancel",)
 STEP_FAULTS: Final = ("disconnect", "stall")
@@ -40,7 +39,7 @@ class Fault:
             raise Unknown("fault", self.kind, kinds)
         if self.phase not in PHASES:
             raise Unknown("phase", self.phase, PHASES)
-        if isinstance(self.point, bool) or not isinstance(self.point, int) or self.point < 0:
+        if type(self.point) is not int or self.point < 0:
             raise SimulationError(f"a point is a whole number from 0, not {self.point!r}")
 
 
@@ -65,20 +64,17 @@ class Point:
         return f"point {self.number}: {self.task} {at}, {when}"
 
 
-Strike = Callable[[Fault, asyncio.Task[Any]], None]
-Suspended = Callable[[asyncio.Task[Any], int], None]
-
-
 class FaultyLoop(VirtualLoop):
-    """A virtual loop that counts the suspensions of each task and cancels at the points given."""
+    """A virtual loop that counts the suspensions of each task.
+
+    `passes(task, number, phase)` is called at each, and again just ahead of the wake-up.
+    """
 
     def __init__(
-        self, faults: tuple[Fault, ...], strike: Strike, suspended: Suspended, **options: Any
+        self, passes: Callable[[asyncio.Task[Any], int, str], None], **options: Any
     ) -> None:
         super().__init__(**options)
-        self._faults = [fault for fault in faults if fault.kind in TASK_FAULTS]
-        self._strike = strike
-        self._suspended = suspended
+        self._passes = passes
         self._suspensions: dict[str, int] = {}
 
     def _call(self, handle: Handle) -> None:
@@ -88,23 +84,8 @@ class FaultyLoop(VirtualLoop):
             return
         name = task.get_name()
         passed = self._suspensions.get(name, 0)
-        self._hit(task, passed - 1, "waking")
+        self._passes(task, passed - 1, "waking")
         super()._call(handle)
-        if not task.done() and name != CLOSING:
+        if not task.done() and not name.startswith(CLOSING):
             self._suspensions[name] = passed + 1
-            self._suspended(task, passed)
-            self._hit(task, passed, "waiting")
-
-    def _hit(self, task: asyncio.Task[Any], point: int, phase: str) -> None:
-        for fault in self._faults:
-            if (fault.task, fault.point, fault.phase) == (task.get_name(), point, phase):
-                self._strike(fault, task)
-                task.cancel()
-
-
-def located(
-    task: asyncio.Task[Any], number: int, time: float, event: int, files: Collection[str]
-) -> Point:
-    """The point at which `task` has just suspended; its line in `files`, where it has one."""
-    file, line, function = where(task, files) or ("", 0, "")
-    return Point(number, task.get_name(), file, line, function, time, event)
+            self._passes(task, passed, "waiting")

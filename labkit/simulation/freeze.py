@@ -8,7 +8,7 @@ called: it might do anything.
 import asyncio
 import dataclasses
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import lru_cache
@@ -60,26 +60,10 @@ def plain(name: str, value: Any) -> Any:
     if kind is str and not secret(name):
         return hide(value) if name == "text" else scrub(value)  # prose may speak of a key
     if kind is tuple:
-        name = value[0] if _is_pair(value) else name
+        name = value[0] if _is_secret(value) else name
         return tuple([value[0] if item is name else plain(name, item) for item in value])
     frozen = freeze(name, value)
     return str(frozen) if type(frozen) is Rendered else frozen
-
-
-class _Plan:
-    """The names of a function's locals, and which are secret.
-
-    Parameters come first, in their order, then the others by name: their order in the code differs
-    between versions of Python, where comprehensions are compiled in different ways.
-    """
-
-    def __init__(self, code: CodeType) -> None:
-        self.code = code  # held, since plans are found by its address
-        stars = bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
-        given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]
-        others = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}.difference(given)
-        self.names: Names = (*given, *sorted(others))
-        self.secret = list(filter(secret, self.names))
 
 
 class Freezer:
@@ -89,7 +73,7 @@ class Freezer:
     """
 
     def __init__(self) -> None:
-        self._plans: dict[int, _Plan] = {}
+        self._plans: dict[int, tuple[Names, list[str], CodeType]] = {}  # by the code's address
         self._classes: dict[type, Rendered] = {}
         self._named: dict[type, dict[str, Rendered]] = {}
         self._settled: dict[int, tuple[Any, Any]] = {}  # address -> value, which holds it, and text
@@ -97,9 +81,7 @@ class Freezer:
     def locals(self, frame: FrameType) -> tuple[Names, dict[str, Any]]:
         """The names that the frame's locals may have, and those that it has, as they are now."""
         code = frame.f_code
-        plan = self._plans.get(id(code))
-        if plan is None:
-            plan = self._plans[id(code)] = _Plan(code)
+        plan = self._plans.get(id(code)) or self._plans.setdefault(id(code), _plan(code))
         known, shown = self._classes, self._shown
         values = {
             name: value
@@ -107,20 +89,18 @@ class Freezer:
             else known.get(kind) or shown(kind, value)
             for name, value in frame.f_locals.items()
         }
-        for name in plan.secret:
+        for name in plan[1]:
             if values.get(name) is not None:
                 values[name] = MASK
-        return plan.names, values
+        return plan[0], values
 
     def _shown(self, kind: type, value: Any) -> Any:
         texts = self._named.get(kind)
         if texts is not None:
             name = getattr(value, "__name__", "")
             return texts.get(name) or texts.setdefault(name, freeze("", value))
-        known = self._settled.get(id(value))
-        return self._new(kind, value) if known is None else known[1]
-
-    def _new(self, kind: type, value: Any) -> Any:
+        if (known := self._settled.get(id(value))) is not None:
+            return known[1]
         frozen = freeze("", value)
         if _is_settled(value):
             self._settled[id(value)] = (value, frozen)
@@ -129,6 +109,19 @@ class Freezer:
         elif _is_opaque(kind):
             self._classes[kind] = frozen
         return frozen
+
+
+def _plan(code: CodeType) -> tuple[Names, list[str], CodeType]:
+    """The names of a function's locals, those that are secret, and the code, to be held.
+
+    Parameters come first, in their order, then the others by name: their order in the code differs
+    between versions of Python, where comprehensions are compiled in different ways.
+    """
+    stars = bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+    given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]
+    others = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}.difference(given)
+    names = (*given, *sorted(others))
+    return names, list(filter(secret, names)), code
 
 
 # What a value renders to
@@ -175,73 +168,76 @@ def _render(value: Any, depth: int) -> str:
         return f"{kind.__name__}({_text(str(value))!r})"
     if _is_telling(kind):
         return str(value)
-    if _is_opaque(kind) or isinstance(value, asyncio.Task):
-        return _other(value)
+    if isinstance(value, asyncio.Task):
+        return f"<task {value.get_name()}>"
+    if _is_opaque(kind):
+        name = getattr(value, "__name__", None)
+        return f"<{kind.__name__} {name}>" if isinstance(name, str) else f"<{kind.__name__}>"
     return _collection(value, depth - 1) if depth else "…"
 
 
 def _collection(value: Any, depth: int) -> str:
     kind: Any = type(value)
     if isinstance(value, Mapping):
-        pairs = islice(value.items(), MOST_ITEMS + 1)
-        return _items("{", [_pair(_render(k, 0), k, v, ": ", depth) for k, v in pairs], "}")
+        return _items("{", _named(islice(value.items(), MOST_ITEMS + 1), ": ", depth), "}")
     if isinstance(value, AbstractSet):
         if len(value) > MOST_SORTED:
             return f"<{len(value)} items>"
         return _items("{", sorted(_render(item, depth) for item in value), "}")
-    if dataclasses.is_dataclass(value):
-        told = [name for name, empty in _shown_fields(kind) if _tells(value, name, empty)]
-        return _fields(value, told, depth)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return _fields(value, value._fields, depth)
-    if _is_pair(value):
+    if dataclasses.is_dataclass(value) or hasattr(value, "_fields"):
+        return _items(f"{kind.__name__}(", _named(_fields(value), "=", depth), ")")
+    if _is_secret(value):
         return f"({value[0]!r}, {MASK})"
     items = [_render(item, depth) for item in islice(value, MOST_ITEMS + 1)]
     return _items("(", items, ")") if isinstance(value, tuple) else _items("[", items, "]")
 
 
-def _fields(value: Any, names: Iterable[str], depth: int) -> str:
-    pairs = [_pair(name, name, getattr(value, name, None), "=", depth) for name in names]
-    return _items(f"{type(value).__name__}(", pairs, ")")
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """Name and value of a record's fields; of a dataclass those that say more than a default."""
+    for name in getattr(value, "_fields", ()):
+        yield name, getattr(value, name)
+    kind: Any = type(value)
+    for name, default in _shown_fields(kind):
+        there = getattr(value, name, default)
+        if there is not default and there != default:
+            yield name, there
 
 
 @lru_cache(maxsize=1_000)
 def _shown_fields(kind: Any) -> tuple[tuple[str, Any], ...]:
-    """Name and default of the fields that are part of a record's repr."""
-    return tuple((field.name, field.default) for field in dataclasses.fields(kind) if field.repr)
+    """Name and default of the fields that are part of a dataclass's repr."""
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return tuple((field.name, field.default) for field in fields if field.repr)
 
 
-def _tells(value: Any, name: str, empty: Any) -> bool:
-    there = getattr(value, name, empty)
-    return there is not empty and bool(there != empty)
+def _named(pairs: Iterable[tuple[Any, Any]], joint: str, depth: int) -> list[str]:
+    """What stands under names; a value is masked by its own name or by the one beside it."""
+    pairs = list(pairs)
+    beside = [name for key, name in pairs if key in ("name", "key")]  # {"name": .., "value": ..}
+    told = []
+    for key, value in pairs:
+        names = [key, *beside] if key == "value" else [key]
+        hidden = value is not None and any(secret(_name(name)) for name in names)
+        label = key if joint == "=" else _render(key, 0)
+        told.append(f"{label}{joint}{MASK if hidden else _render(value, depth)}")
+    return told
 
 
-def _pair(label: str, name: object, value: Any, joint: str, depth: int) -> str:
-    hidden = secret(_name(name)) and value is not None
-    return f"{label}{joint}{MASK if hidden else _render(value, depth)}"
-
-
-def _is_pair(value: Any) -> bool:
-    """Whether `value` is one header, say: a name whose value must be masked, and that value."""
-    return len(value) == 2 and secret(_name(value[0]))
+def _is_secret(value: Any) -> bool:
+    """Whether `value` is one header, say: a secret's name, perhaps a sign, and the secret."""
+    return 2 <= len(value) <= 3 and secret(_name(value[0]))
 
 
 def _name(name: object) -> str:
     """The name as text: raw headers have bytes."""
-    return name.decode("latin-1") if isinstance(name, bytes) else str(name) if name else ""
+    if isinstance(name, bytes):
+        return name.decode("latin-1")
+    return str(name) if isinstance(name, str | Enum) else ""
 
 
 def _items(opening: str, items: list[str], closing: str) -> str:
     shown = [*items[:MOST_ITEMS], "…"] if len(items) > MOST_ITEMS else items
     return opening + ", ".join(shown) + closing
-
-
-def _other(value: Any) -> str:
-    if isinstance(value, asyncio.Task):
-        return f"<task {value.get_name()}>"
-    name = getattr(value, "__name__", None)
-    kind = type(value).__name__
-    return f"<{kind} {name}>" if isinstance(name, str) else f"<{kind}>"
 
 
 def _text(text: str) -> str:

@@ -14,53 +14,24 @@ import ctypes
 import heapq
 import math
 import sys
+import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextvars import Context, copy_context
+from contextvars import Context
 from typing import Any, Final
 
-from .errors import Deadlock, Halt, Livelock
-from .generators import CLOSING, Generators
-from .outside import Outside
-from .tasks import Tasks
+from .errors import Deadlock, Halt, Livelock, SimulationError
+from .outside import Outside, refusing
+from .tasks import Callback, Handle, Tasks
 from .where import describe
 
 LIMIT: Final = 100_000  # turns and trace events at one instant
 TOTAL: Final = 200_000  # the same in a whole run
 TURNS_TO_CLOSE: Final = 10_000
+CLOSING: Final = "closing a generator"  # the name of the tasks that do so
 DIGITS: Final = 9  # of a second: 1,000 waits of 0.1 are 100.0
 _MANY: Final = 1_000
-
-Callback = Callable[..., object]
-
-
-class Handle:
-    """A callback that waits for its turn; `when` is 0 for one that is due now."""
-
-    __slots__ = ("_args", "_callback", "_cancelled", "_context", "_when")
-
-    def __init__(
-        self, callback: Callback, args: tuple[Any, ...], context: Context | None, when: float = 0.0
-    ) -> None:
-        self._callback = callback
-        self._args = args
-        # An empty context is false, and still the one to use.
-        self._context = copy_context() if context is None else context
-        self._when = when
-        self._cancelled = False
-
-    def cancel(self) -> None:
-        """Never run it; its slot is dropped when its turn comes."""
-        self._cancelled = True
-        self._args = ()
-
-    def cancelled(self) -> bool:
-        """Whether it was cancelled before it ran."""
-        return self._cancelled
-
-    def when(self) -> float:
-        """The virtual time, in seconds, at which it is due."""
-        return self._when
 
 
 class VirtualLoop(Outside):
@@ -85,9 +56,12 @@ class VirtualLoop(Outside):
         self._now = 0.0
         self._serial = 0
         self._spent_now = self._spent = 0
+        for name, bound in (("limit", limit), ("total", total)):
+            if type(bound) is not int or bound < 1:
+                raise SimulationError(f"{name} is a number of turns, from 1, not {bound!r}")
         self._limit, self._total = limit, total
         self._running = self._closed = False
-        self._generators = Generators(self)
+        self._generators: list[weakref.ref[Any]] = []  # a WeakSet would have the order of addresses
         self.tasks = Tasks()
         self.halt: Halt | None = None
         self.unhandled: list[BaseException | str] = []
@@ -142,8 +116,9 @@ class VirtualLoop(Outside):
         if self._running:
             raise RuntimeError("this loop is running already: await the coroutine instead")
         hooks = sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(self._generators.first_used, self._generators.abandoned)
+        sys.set_asyncgen_hooks(self._first_used, self._abandoned)
         asyncio._set_running_loop(self)
+        self._thread = threading.get_ident()
         self._running = True
         try:
             while not done():
@@ -154,7 +129,8 @@ class VirtualLoop(Outside):
             sys.set_asyncgen_hooks(*hooks)
 
     def _round(self) -> None:
-        self.tasks.name_new()
+        if self.tasks.new:
+            self.tasks.name_new()
         if not self._ready:
             self._advance()
         timers = self._timers
@@ -163,7 +139,7 @@ class VirtualLoop(Outside):
         for _ in range(len(self._ready)):
             handle = self._ready.popleft()
             if not handle._cancelled:
-                self._count(handle._callback)
+                self.spend(handle._callback)
                 if self.halt is not None:
                     raise self.halt
                 self._call(handle)
@@ -187,22 +163,21 @@ class VirtualLoop(Outside):
 
     # Limits
 
-    def spend(self) -> bool:
-        """Count one trace event; False where it does not count, after a limit or an interrupt.
+    def spend(self, callback: Callback | None = None) -> bool:
+        """Count one turn, that of `callback`, or one trace event.
+
+        False says that it does not count any more, after a limit or an interrupt.
 
         The code under study may catch whatever is raised in it, so `Halt` comes from the loop's
         next turn, and from here only where no turn ever comes.
         """
-        self._count(None)
-        if self.halt is not None and self._spent_now > 2 * self._limit:
-            raise Halt(self.halt.error)
-        return self.halt is None
-
-    def _count(self, callback: Callback | None) -> None:
         self._spent_now += 1
         self._spent += 1
         if self._spent_now > self._limit or self._spent > self._total:
             self.halt = self.halt or Halt(Livelock(self._livelock(callback)))
+            if self._spent_now > 2 * self._limit:
+                raise Halt(self.halt.error)
+        return self.halt is None
 
     def _livelock(self, callback: Callback | None) -> str:
         if self._spent_now > self._limit:
@@ -239,34 +214,59 @@ class VirtualLoop(Outside):
         """Whether `close` is through."""
         return self._closed
 
+    # Async generators: closed when they are dropped, or at the end of the run
+
+    def _first_used(self, generator: Any) -> None:
+        self._generators.append(weakref.ref(generator))
+        if len(self._generators) > _MANY:
+            self._generators = [ref for ref in self._generators if ref() is not None]
+
+    def _abandoned(self, generator: Any) -> None:
+        """Python's hook: nobody holds `generator` any more. It may come from any thread."""
+        if threading.get_ident() == self._thread and not self._closed:
+            self.call_soon(self._close_generator, generator)
+
+    def _close_generator(self, generator: Any) -> None:
+        self.create_task(generator.aclose(), name=CLOSING)
+
     # The end
 
     def pardon(self) -> None:
         """Forget the halt, and allow as many turns and events as tidying up may take."""
         self.halt, self._spent_now, self._spent = None, 0, self._total - TURNS_TO_CLOSE
 
+    def left_over(self) -> list[asyncio.Task[Any]]:
+        """The tasks that are not done, without those that only close a generator."""
+        return [t for t in self.tasks.pending() if not t.get_name().startswith(CLOSING)]
+
     def close(self) -> None:
         """Cancel what is left, close open async generators, and refuse any further work.
 
         A task that swallows its cancellation is given up after a bounded number of turns.
         """
-        for left in (self.tasks.pending, self._generators.open):
-            self.pardon()
-            self._finish(left())
+        for task in self.left_over():
+            task.cancel()
+        self._finish()
+        for generator in [found for ref in self._generators if (found := ref()) is not None]:
+            if generator.ag_frame is not None and not generator.ag_running:
+                self._close_generator(generator)
+        self._finish()
         self._closed = True
         self._ready.clear()
         self._timers.clear()
 
-    def _finish(self, tasks: list[asyncio.Task[Any]]) -> None:
-        for task in tasks:
-            if task.get_name() != CLOSING:
-                task.cancel()
+    def _finish(self) -> None:
+        self.pardon()
         try:
-            self._drive(lambda: all(task.done() for task in tasks))
+            self._drive(lambda: not self.tasks.pending())
         except Halt:
-            for task in tasks:
-                if not task.done():  # collecting it would run it once more, to no better end
-                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(task))
-        for task in tasks:
-            if task.done() and not task.cancelled():
-                task.exception()  # seen here, so that asyncio does not warn
+            for task in self.tasks.pending():  # to collect it would run it again, to no better end
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(task))
+        for task in self.tasks.unseen():
+            task.exception()  # seen here, so that asyncio does not warn
+        self.tasks = Tasks()
+
+
+for _name, _method in vars(asyncio.AbstractEventLoop).items():
+    if not _name.startswith("_") and getattr(VirtualLoop, _name) is _method:
+        setattr(VirtualLoop, _name, refusing(_name))

@@ -20,7 +20,7 @@ _CREDENTIAL: Final = re.compile(
     r"|\bxox[a-z]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
 )
 _NAMED: Final = re.compile(
-    r"(?i)((?:key|token|secret|password|passwd|authorization|cookie)['\"]?\s*[:=]\s*(?:b(?=['\"]))?['\"]?"
+    r"(?i)((?:key|token|secret|password|passwd|authorization|cookie)['\"]?\s*(?:[:=]|,\s*['\"]value['\"]:)\s*(?:b(?=['\"]))?['\"]?"
     r"(?:(?:bearer|basic)\s+)?)[^\s'\",;)}\]&]+"
 )
 # What no text with a credential, or with a named secret, can be without: quick to look for.

@@ -6,7 +6,7 @@ view.previous()               # another view; this one stays as it is
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -56,23 +56,16 @@ class Place(NamedTuple):
 class View:
     """One place of a run, to look at; moving gives another view.
 
-    `next`, `previous` stay in the place's own task; `run.at(k)` counts over all tasks. Each takes
-    a target: a breakpoint's name, a line number, or a function of the locals.
+    `index` is the number of the place in the run, from 0; `time` is in virtual seconds. `next`,
+    `previous` stay in the place's own task; `run.at(k)` counts over all tasks. Each takes a target:
+    a breakpoint's name, a line number, or a function of the locals.
     """
 
     def __init__(self, run: "Run", place: Place) -> None:
         self.run = run
         self.place = place
-
-    @property
-    def index(self) -> int:
-        """The number of the place in the run, from 0."""
-        return self.place.index
-
-    @property
-    def time(self) -> float:
-        """Virtual seconds."""
-        return self.place.time
+        self.index = place.index
+        self.time = place.time
 
     @property
     def locals(self) -> Mapping[str, Any]:
@@ -82,9 +75,7 @@ class View:
     @property
     def caller(self) -> Mapping[str, Any]:
         """The caller's locals as it made the call; empty where the caller is not watched."""
-        if not self.place.caller:
-            return {}
-        before = reversed(self.run.recorded[: self.index])
+        before = reversed(self.run.recorded[: self.index] if self.place.caller else ())
         made = next((place for place in before if place.frame == self.place.caller), None)
         return MappingProxyType(dict(made.locals) if made else {})
 
@@ -92,9 +83,7 @@ class View:
     def changed(self) -> Mapping[str, tuple[Any, Any]]:
         """What the line changed: name -> (before, after), read from the frame's next place."""
         after_it = self.run.recorded[self.index + 1 :]
-        later = next((place for place in after_it if place.frame == self.place.frame), None)
-        if later is None:
-            return {}
+        later = next((place for place in after_it if place.frame == self.place.frame), self.place)
         before, after = dict(self.place.locals), dict(later.locals)
         return {
             name: (before.get(name), value)
@@ -154,40 +143,30 @@ class View:
         place = self.place
         named = f" [{place.breakpoint}]" if place.breakpoint else ""
         return (
-            f"place {place.index} of {len(self.run.recorded)}: {short(place.file)} "
+            f"place {place.index} of {len(self.run.recorded)} in the run: {short(place.file)} "
             f"in {place.function}{named}, task {place.task}, t={place.time:g} s"
         )
 
 
 def find(candidates: Sequence[Place], target: Target) -> Place:
     """The first of `candidates` at `target`; raises `Unknown` with what there is among them."""
-    named = isinstance(target, str) or not (isinstance(target, int) or callable(target))
-    if target and (not named or isinstance(target, str)):
-        for place in candidates:
-            if _hits(place, target):
-                return place
+    for place in candidates:
+        if _hits(place, target):
+            return place
     if callable(target):
-        name = getattr(target, "__name__", "condition")
-        raise Unknown(
-            "place for the condition", name, _all(n for p in candidates for n, _ in p.locals)
-        )
-    if named:
-        raise Unknown("place at", target, _all(p.breakpoint for p in candidates if p.breakpoint))
-    raise Unknown("place at line", target, _all(p.line for p in candidates))
-
-
-def _all(things: Iterable[Any]) -> list[Any]:
-    return sorted(set(things))
+        names = {name for place in candidates for name in place.values}
+        called = getattr(target, "__name__", "condition")
+        raise Unknown("place for the condition", called, sorted(names))
+    if isinstance(target, int):
+        raise Unknown("place at line", target, sorted({place.line for place in candidates}))
+    raise Unknown("place at", target, sorted({place.breakpoint for place in candidates} - {""}))
 
 
 def _hits(place: Place, target: Target) -> bool:
-    if isinstance(target, str):
-        return place.breakpoint == target
-    if isinstance(target, int):
-        return place.line == target
-    names = dict(place.locals)
+    if not callable(target):
+        return bool(target) and target in (place.line, place.breakpoint)
     try:
-        return bool(target(names))
+        return bool(target(dict(place.locals)))
     except KeyError:  # a local that is not there yet
         return False
 

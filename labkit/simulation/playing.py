@@ -7,25 +7,25 @@ sealed; then tasks and generators that are still open are closed, and nothing th
 import asyncio
 import random as global_random
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from types import FrameType
 from typing import Any, Final
 
-from .breakpoints import by_line, statements
+from .breakpoints import breakpoints, statements
 from .errors import Halt, SimulationError
-from .faults import Fault, FaultyLoop, Point, located
+from .faults import Fault, FaultyLoop, Point
 from .freeze import Freezer
-from .guard import guarded
 from .loop import VirtualLoop
 from .mask import scrub
+from .outside import guarded, refuse_inside
 from .places import Place, files_of
 from .recorder import OnLine, recording
-from .run import Inputs, Outcome
+from .scenario import Scenario
 from .thread import in_thread
 from .where import where
-from .world import World
+from .world import Observer, World
 
 CLIENT: Final = "client"  # the task that runs the scenario's client
 
@@ -33,95 +33,104 @@ _sdk: Final = threading.Lock()
 _TURN: Final = 5.0  # seconds to wait for it
 
 
-class Playing:
-    """One playing: `places` and `points` are filled where they are given."""
+class Inputs:
+    """The four that a run is a function of, and the `bounds` of its loop that keep it finite."""
 
     def __init__(
         self,
-        inputs: Inputs,
-        *,
-        places: list[Place] | None = None,
-        points: list[Point] | None = None,
+        scenario: Scenario,
+        policy: Any,
+        faults: Fault | Iterable[Fault],
+        seed: int,
+        bounds: Mapping[str, int],
     ) -> None:
+        if not isinstance(scenario, Scenario):
+            raise SimulationError(f"a scenario is needed, not {scenario!r}")
+        self.scenario = scenario
+        self.policy = scenario.policy if policy is None else policy
+        self.faults = (faults,) if isinstance(faults, Fault) else tuple(faults)
+        self.seed = seed
+        self.bounds = bounds
+        usual = type(scenario.policy)
+        if scenario.policy is not None and not isinstance(self.policy, usual):
+            raise SimulationError(f"a policy is a {usual.__name__}(...), not {policy!r}")
+        if type(seed) is not int:
+            raise SimulationError(f"a seed is a whole number, not {seed!r}")
+        for fault in self.faults:
+            if not isinstance(fault, Fault):
+                raise SimulationError(f"a fault is needed, like Fault('cancel', 3), not {fault!r}")
+
+
+class Playing:
+    """One playing: `play` it once, then read `result` or `error`, the `world`, and what it noted.
+
+    It is refused inside another. `places` are noted where it is to `record`, `points` where it is
+    to `look` for them.
+    """
+
+    def __init__(self, inputs: Inputs, *, record: bool = False, look: bool = False) -> None:
+        refuse_inside()
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.places: list[Place] = []
+        self.points: list[Point] = []
         self._inputs = inputs
-        self._places = places
-        self._points = points
-        self._result: Any = None
-        self._error: BaseException | None = None
-        self._halt: Halt | None = None
-        self._loop: VirtualLoop | None = None
-
-    def outcome(self) -> Outcome:
-        """Play to the end in a thread; an interrupt ends it at the loop's next turn."""
-        world = in_thread(self._play, self._interrupt)
-        return Outcome(
-            self._result,
-            self._error,
-            tuple(world.trace.events),
-            tuple(world.ledger.effects),
-            tuple(world.struck),
-            tuple(self._places or ()),
-        )
-
-    def _interrupt(self) -> None:
-        self._halt = Halt(None)
-        if self._loop is not None:
-            self._loop.halt = self._halt
-
-    def _play(self) -> World:
+        self._record, self._look = record, look
         self._loop = loop = self._make_loop()
-        loop.halt = self._halt
-        inputs = self._inputs
-        world = World(time=loop.time, spend=loop.spend, faults=inputs.faults, seed=inputs.seed)
-        self._world = world
-        with guarded(lambda what: self._note("refused", what=what)), _seeded(inputs):
-            try:
-                with self._recorder(world, loop):
-                    end = self._drive(world, loop)
-                self._note_end(loop, end)
-            finally:
-                world.trace.seal()
-                loop.close()
-        return world
+        self.world = World(time=loop.time, spend=loop.spend, faults=inputs.faults, seed=inputs.seed)
 
-    def _drive(self, world: World, loop: VirtualLoop) -> dict[str, str]:
+    def play(self) -> "Playing":
+        """Play to the end in a thread; an interrupt ends it at the loop's next turn."""
+        in_thread(self._play, lambda: setattr(self._loop, "halt", Halt(None)))
+        return self
+
+    def _play(self) -> None:
+        with guarded(lambda what: self._note("refused", what=what)), _seeded(self._inputs):
+            try:
+                with self._recorder():
+                    end = self._drive()
+                self._note_end(end)
+            finally:
+                self.world.trace.seal()
+                self._loop.close()
+
+    def _drive(self) -> dict[str, str]:
         """Run the client and say how it ended, as the event will."""
+        loop = self._loop
         try:
-            self._result = loop.run_until_complete(
-                loop.create_task(self._client(world), name=CLIENT)
-            )
+            self.result = loop.run_until_complete(loop.create_task(self._client(), name=CLIENT))
             return {"outcome": "result"}
         except Halt as halt:
             if halt.error is None:
                 raise KeyboardInterrupt from None
-            self._error = halt.error
+            self.error = halt.error
             loop.pardon()
             return {"outcome": "error", "error": type(halt.error).__name__}
         except asyncio.CancelledError as error:
-            self._error = error
+            self.error = error
             return {"outcome": "cancelled"}
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            self._error = error
+            self.error = error
             return {"outcome": "error", **_facts(error)}
 
-    async def _client(self, world: World) -> Any:
+    async def _client(self) -> Any:
         scenario = self._inputs.scenario
-        provider = scenario.make(scenario.script, world.observer("provider"))
-        work = scenario.client(provider, self._inputs.policy, world.observer(CLIENT))
+        provider = scenario.make(scenario.script, Observer(self.world, "provider"))
+        work = scenario.client(provider, self._inputs.policy, Observer(self.world, CLIENT))
         if not hasattr(work, "__await__"):
             raise SimulationError(
                 "a client is an async function that returns: `async def`, no yield"
             )
         return await work
 
-    def _note_end(self, loop: VirtualLoop, end: dict[str, str]) -> None:
-        left = loop.tasks.pending()
+    def _note_end(self, end: dict[str, str]) -> None:
+        loop = self._loop
+        left = loop.left_over()
         if all(task.get_name() != CLIENT for task in left):  # else a halt left them all
             for task in left:
-                _, _, function = where(task) or ("", 0, "")
-                self._note("left_over", task=task.get_name(), function=function)
+                self._note("left_over", task=task.get_name(), function=where(task)[2])
         for task in loop.tasks.unseen():
             self._note("unhandled", task=task.get_name(), **_facts(task.exception()))
         for error in loop.unhandled:
@@ -132,64 +141,57 @@ class Playing:
 
     def _make_loop(self) -> VirtualLoop:
         inputs = self._inputs
-        options: dict[str, Any] = {"limit": inputs.limit, "total": inputs.total}
+        options: dict[str, Any] = dict(inputs.bounds)
         if inputs.scenario.sdk:
             options["inline_executor"] = lambda name: self._note("executor", function=name)
-        if self._points is None and not inputs.faults:
+        if not self._look and not inputs.faults:
             return VirtualLoop(**options)
-        return FaultyLoop(inputs.faults, self._strike, self._suspended, **options)
+        return FaultyLoop(self._passes, **options)
 
     def _note(self, kind: str, **data: Any) -> None:
-        self._world.trace.add("lab", kind, **data)
+        self.world.trace.add("lab", kind, **data)
 
-    def _strike(self, fault: Fault, task: asyncio.Task[Any]) -> None:
-        self._world.strike(fault, task=task.get_name(), phase=fault.phase)
-
-    def _suspended(self, task: asyncio.Task[Any], number: int) -> None:
-        if self._points is not None:
-            world = self._world
-            last = len(world.trace.events) - 1
-            self._points.append(located(task, number, world.time(), last, self._files))
+    def _passes(self, task: asyncio.Task[Any], number: int, phase: str) -> None:
+        """A task has suspended or is about to wake: note the point, strike a fault that is due."""
+        name = task.get_name()
+        if self._look and phase == "waiting":
+            last = len(self.world.trace.events) - 1
+            place = where(task, self._files)
+            self.points.append(Point(number, name, *place, self.world.time(), last))
+        for fault in self._inputs.faults:
+            at = (fault.kind, fault.task, fault.point, fault.phase)
+            if at == ("cancel", name, number, phase):
+                self.world.strike(fault, task=name, phase=phase)
+                task.cancel()
 
     @cached_property
     def _files(self) -> frozenset[str]:
         scenario = self._inputs.scenario
         return files_of(*scenario.source, scenario.client)
 
-    def _recorder(self, world: World, loop: VirtualLoop) -> AbstractContextManager[None]:
-        if self._places is None:
+    def _recorder(self) -> AbstractContextManager[None]:
+        if not self._record:
             return nullcontext()
         files = {file: statements(file) for file in sorted(self._files)}
-        return recording(files, _noting(self._places, world, loop, by_line(files)))
+        return recording(files, self._noting())
 
+    def _noting(self) -> OnLine:
+        """What makes a place of each line; the one function here that runs thousands of times."""
+        loop, places, events = self._loop, self.places, self.world.trace.events
+        named = {(mark.file, mark.line): mark.name for mark in breakpoints(self._files)}
+        freeze, clock, add, new = Freezer().locals, loop.time, places.append, tuple.__new__
 
-def _noting(
-    places: list[Place], world: World, loop: VirtualLoop, named: Mapping[tuple[str, int], str]
-) -> OnLine:
-    """What makes a place of each line; the one function here that runs thousands of times."""
-    freeze = Freezer().locals
-    events, clock, add, new = world.trace.events, loop.time, places.append, tuple.__new__
+        def note(frame: FrameType, number: int, caller: int, line: int) -> None:
+            task = asyncio.current_task(loop)
+            name = task.get_name() if task else ""
+            file, function = frame.f_code.co_filename, frame.f_code.co_name
+            place = (
+                len(places), file, line, function, name, number, clock(), len(events) - 1,
+                *freeze(frame), caller, named.get((file, line), ""),
+            )  # fmt: skip
+            add(new(Place, place))
 
-    def note(frame: FrameType, number: int, caller: int, line: int) -> None:
-        task = asyncio.current_task(loop)
-        code = frame.f_code
-        file = code.co_filename
-        place = (
-            len(places),
-            file,
-            line,
-            code.co_name,
-            task.get_name() if task else "",
-            number,
-            clock(),
-            len(events) - 1,
-            *freeze(frame),
-            caller,
-            named.get((file, line), ""),
-        )
-        add(new(Place, place))
-
-    return note
+        return note
 
 
 def _facts(error: BaseException | str | None) -> dict[str, str]:

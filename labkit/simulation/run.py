@@ -5,85 +5,44 @@ run.result, run.trace, run.findings, run.to("retry guard")
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from functools import cached_property
 from io import StringIO
 from itertools import zip_longest
 from typing import Any, Final
 
 from .breakpoints import short
-from .effects import Effect
-from .errors import NotDeterministic, SimulationError, Unknown
+from .errors import NotDeterministic, Unknown
 from .faults import Fault
-from .guard import refuse_inside
 from .judge import Finding
 from .mask import scrub
 from .page import Segment, segments
 from .places import Place, Target, View, find
-from .scenario import Scenario
-from .trace import Event, digest
+from .playing import Inputs, Playing
+from .trace import Effect, Event, digest, ledger
 
+_COLUMNS: Final = "index time task file function breakpoint event".split()
 _one_recording: Final = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """The four that a run is a function of, and the bounds that keep it finite."""
-
-    scenario: Scenario
-    policy: Any
-    faults: tuple[Fault, ...]
-    seed: int
-    limit: int
-    total: int
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.scenario, Scenario):
-            raise SimulationError(f"a scenario is needed, not {self.scenario!r}")
-        usual = type(self.scenario.policy)
-        if self.scenario.policy is not None and not isinstance(self.policy, usual):
-            raise SimulationError(f"a policy is a {usual.__name__}(...), not {self.policy!r}")
-        for name, bound in (("limit", self.limit), ("total", self.total)):
-            if isinstance(bound, bool) or not isinstance(bound, int) or bound < 1:
-                raise SimulationError(f"{name} is a number of turns, from 1, not {bound!r}")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
-            raise SimulationError(f"a seed is a whole number, not {self.seed!r}")
-        for fault in self.faults:
-            if not isinstance(fault, Fault):
-                raise SimulationError(f"a fault is needed, like Fault('cancel', 3), not {fault!r}")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one playing of the inputs left behind."""
-
-    result: Any
-    error: BaseException | None
-    trace: tuple[Event, ...]
-    ledger: tuple[Effect, ...]
-    struck: tuple[Fault, ...]
-    places: tuple[Place, ...] = ()
-
-
 class Run:
-    """What one simulation did: `result` or `error`, `trace`, effects, and what follows from them.
+    """What one simulation did: `result` or `error`, `trace`, and what follows from them.
 
     Places are recorded when they are first asked for, by running the same simulation again.
     """
 
-    def __init__(self, inputs: Inputs, outcome: Outcome, record: Callable[[], Outcome]) -> None:
+    def __init__(self, inputs: Inputs) -> None:
         self.scenario = inputs.scenario
         self.policy = inputs.policy
         self.faults = inputs.faults
         self.seed = inputs.seed
-        self.result = outcome.result
-        self.error = outcome.error
-        self.trace = outcome.trace
-        self.ledger = outcome.ledger
-        self.struck = outcome.struck
-        self._record = record
+        played = Playing(inputs).play()
+        self.result = played.result
+        self.error = played.error
+        self.trace = tuple(played.world.trace.events)
+        self.struck = tuple(played.world.struck)
+        self._inputs = inputs
         self._places: tuple[Place, ...] | None = None
 
     @cached_property
@@ -100,8 +59,13 @@ class Run:
         ]
 
     @property
+    def ledger(self) -> tuple[Effect, ...]:
+        """The side effects that really took place."""
+        return ledger(self.trace)
+
+    @property
     def effects(self) -> list[dict[str, Any]]:
-        """The side effects that really took place, as flat records."""
+        """The same as flat records."""
         return [
             {"time": e.time, "name": e.name, "event": e.event, **dict(e.data)} for e in self.ledger
         ]
@@ -110,16 +74,8 @@ class Run:
     def places(self) -> list[dict[str, Any]]:
         """The recorded places as flat records, without their locals."""
         return [
-            {
-                "index": p.index,
-                "time": p.time,
-                "task": p.task,
-                "file": short(p.file),
-                "function": p.function,
-                "breakpoint": p.breakpoint,
-                "event": p.event,
-            }
-            for p in self.recorded
+            {name: getattr(place, name) for name in _COLUMNS} | {"file": short(place.file)}
+            for place in self.recorded
         ]
 
     @property
@@ -153,19 +109,18 @@ class Run:
         """The places, with their locals; records them when first asked for.
 
         Raises `NotDeterministic`, with the first event that differs, where the same inputs gave
-        another trace.
+        another trace. What the client prints is kept off the page: it was seen the first time. One
+        recording at a time, since all threads share `sys.stdout`.
         """
         if self._places is None:  # no cached_property: on 3.11 it holds a lock meanwhile
-            self._places = self._recorded()
+            again = Playing(self._inputs, record=True)
+            with _one_recording, redirect_stdout(StringIO()):
+                again.play()
+            trace = tuple(again.world.trace.events)
+            if trace != self.trace and digest(trace) != self.hash:
+                raise NotDeterministic(_difference(self.trace, trace))
+            self._places = tuple(again.places)
         return self._places
-
-    def _recorded(self) -> tuple[Place, ...]:
-        refuse_inside()
-        with _silence():
-            again = self._record()
-        if again.trace != self.trace and digest(again.trace) != self.hash:
-            raise NotDeterministic(_difference(self.trace, again.trace))
-        return again.places
 
     def at(self, index: int) -> View:
         """The view of place `index`; negative numbers count from the end."""
@@ -195,16 +150,6 @@ class Run:
         told += [f"finding {finding.name}" for finding in self.findings]
         told += [f"fault {fault.kind} at {fault.point} did not strike" for fault in self.missed]
         return f"<run {self.scenario.name}: {outcome}; {', '.join(told)}>"
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Keeps what the client prints off the page: it was seen when the client ran first.
-
-    One recording at a time, since all threads share `sys.stdout`.
-    """
-    with _one_recording, redirect_stdout(StringIO()):
-        yield
 
 
 def _difference(before: Sequence[Event], again: Sequence[Event]) -> str:

@@ -6,8 +6,8 @@ A thread, since a notebook's own event loop is running already and asyncio allow
 import ctypes
 import gc
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextvars import copy_context
 from typing import Final, TypeVar
 
@@ -25,55 +25,38 @@ def in_thread(work: Callable[[], T], interrupt: Callable[[], None]) -> T:
     is stuck in plain Python and looks at nothing gets the exception thrown into it, again and again
     since it may catch it; after a second it is left behind. Then the `KeyboardInterrupt` leaves.
     """
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-    done = threading.Event()  # after an interrupted join, 3.11 takes a living thread for dead
+    played: Future[T] = Future()
 
     def body() -> None:
         try:
-            outcome.append(work())
+            played.set_result(work())
         except BaseException as error:
-            failure.append(error)
-        finally:
-            done.set()
+            played.set_exception(error)
 
     target = copy_context().run  # so that prints find their cell
     thread = threading.Thread(target=target, args=(body,), name="simulation", daemon=True)
-    with _no_collection():
-        try:
-            thread.start()
-            while not done.wait(_LOOK):
-                pass
-        except BaseException:
-            interrupt()
-            _end(thread, done)
-            raise
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Switches the cycle collector off.
-
-    When it runs depends on what the process did before, and it may close async generators.
-    """
-    on = gc.isenabled()
-    gc.disable()
+    collects = gc.isenabled()
+    gc.disable()  # when it collects hangs on what was before, and it may close async generators
     try:
-        yield
+        thread.start()
+        while not played.done():
+            wait([played], _LOOK)
+    except BaseException:
+        interrupt()
+        _end(thread, played)
+        raise
     finally:
-        if on:
+        if collects:
             gc.enable()
+    thread.join()
+    return played.result()
 
 
-def _end(thread: threading.Thread, done: threading.Event) -> None:
-    done.wait(_PATIENCE)
+def _end(thread: threading.Thread, played: Future[T]) -> None:
+    wait([played], _PATIENCE)
     for _ in range(_THROWS):
-        if done.is_set() or thread.ident is None:
+        if played.done() or thread.ident is None:
             return
         raiser = ctypes.pythonapi.PyThreadState_SetAsyncExc
         raiser(ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt))
-        done.wait(_PATIENCE / _THROWS)
+        wait([played], _PATIENCE / _THROWS)

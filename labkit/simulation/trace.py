@@ -27,21 +27,26 @@ class Event:
     data: tuple[tuple[str, Any], ...] = ()
 
     def __getitem__(self, name: str) -> Any:
-        for key, value in self.data:
-            if key == name:
-                return value
-        raise KeyError(name)
+        return dict(self.data)[name]
 
     def get(self, name: str, default: Any = None) -> Any:
         """The detail of that name, or `default`."""
-        for key, value in self.data:
-            if key == name:
-                return value
-        return default
+        return dict(self.data).get(name, default)
 
     def __repr__(self) -> str:
         told = (f"{k}={v!r}" for k, v in self.data if v not in (None, "", ()))
         return " ".join([f"#{self.index} t={self.time:g} {self.actor} {self.kind}", *told])
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One side effect that really took place: its number from 0, its time, its name, its event."""
+
+    number: int
+    time: float
+    name: str
+    event: int
+    data: tuple[tuple[str, Any], ...] = ()
 
 
 class Trace:
@@ -54,12 +59,11 @@ class Trace:
         self.events: list[Event] = []
         self._time = time
         self._spend = spend
-        self._sealed = False
 
     def add(self, actor: str, kind: str, /, **data: Any) -> int:
         """Append one event and return its index; after `seal` nothing is added."""
         index = len(self.events)
-        if self._sealed or self._spend() is False:
+        if self._spend() is False:
             return index - 1
         details = tuple([(name, plain(name, value)) for name, value in data.items()])
         self.events.append(Event(index, self._time(), actor, kind, details))
@@ -67,7 +71,13 @@ class Trace:
 
     def seal(self) -> None:
         """End the trace."""
-        self._sealed = True
+        self._spend = lambda: False
+
+
+def ledger(events: Iterable[Event]) -> tuple[Effect, ...]:
+    """The side effects among `events`: fake services note them at the moment they become real."""
+    real = [event for event in events if event.actor == "ledger"]
+    return tuple(Effect(n, e.time, e["name"], e.index, e.data[1:]) for n, e in enumerate(real))
 
 
 def digest(events: Iterable[Event]) -> str:

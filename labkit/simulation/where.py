@@ -18,43 +18,38 @@ _STEPS: Final = 100
 _MOST: Final = 8  # tasks that a message names
 
 
-def where(task: asyncio.Task[Any], files: Collection[str] = ()) -> tuple[str, int, str] | None:
-    """File, line and function at which `task` stands; None when no frame is to be had.
+def where(task: asyncio.Task[Any], files: Collection[str] = ()) -> tuple[str, int, str]:
+    """File, line and function at which `task` stands; ("", 0, "") when no frame is to be had.
 
     The innermost frame in one of `files`, where there is one, else the innermost of all.
     """
-    found = readable = None
+    found = readable = ("", 0, "")
     for frame in _frames(task):
         code = frame.f_code
         if not code.co_filename.startswith(_NOBODYS):
             found = (code.co_filename, frame.f_lineno, code.co_name)
             readable = found if code.co_filename in files else readable
-    return readable or found
+    return readable if readable[0] else found
 
 
 def describe(tasks: Sequence[asyncio.Task[Any]]) -> str:
     """One phrase for a message: the tasks' names and where they stand."""
-    told = [_describe(task) for task in tasks[:_MOST]]
+    told = []
+    for task in tasks[:_MOST]:
+        file, line, function = where(task)
+        place = f" at {pathlib.Path(file).name}:{line} in {function}" if file else ""
+        told.append(f"task {task.get_name()!r}{place}")
     if len(tasks) > _MOST:
         told.append(f"and {len(tasks) - _MOST} more")
     return "; ".join(told) or "no task"
 
 
-def _describe(task: asyncio.Task[Any]) -> str:
-    place = where(task)
-    if place is None:
-        return f"task {task.get_name()!r}"
-    file, line, function = place
-    return f"task {task.get_name()!r} at {pathlib.Path(file).name}:{line} in {function}"
-
-
 def _frames(task: asyncio.Task[Any]) -> Iterator[types.FrameType]:
     """The frames of `task`, outermost first."""
-    coroutine: Any = task.get_coro()
-    if getattr(coroutine, "cr_running", False):
-        yield from reversed(list(_up_to(coroutine.cr_frame)))
+    awaitable: Any = task.get_coro()
+    if getattr(awaitable, "cr_running", False):
+        yield from reversed(list(_up_to(awaitable.cr_frame)))
         return
-    awaitable = coroutine
     for _ in range(_STEPS):
         frame, awaitable = _inside(awaitable)
         if frame is not None:
@@ -76,8 +71,7 @@ def _inside(awaitable: Any) -> tuple[types.FrameType | None, Any]:
         if hasattr(awaitable, f"{prefix}_frame"):
             return getattr(awaitable, f"{prefix}_frame"), getattr(awaitable, f"{prefix}_{inner}")
     if type(awaitable).__name__.startswith(("async_generator_", "anext_")):
-        behind = [found for found in gc.get_referents(awaitable) if _is_link(found)]
-        return None, behind[0] if behind else None
+        return None, next(filter(_is_link, gc.get_referents(awaitable)), None)
     return None, None
 
 

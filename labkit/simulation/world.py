@@ -1,4 +1,4 @@
-"""What one run consists of while it runs: clock, trace, ledger, chance and faults.
+"""What one run consists of while it runs: clock, trace, chance and faults.
 
 A scenario's factory and client get an `Observer`, which is all they may know of it.
 """
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from .effects import Ledger
 from .faults import Fault
 from .trace import Trace
 
@@ -15,7 +14,7 @@ EPOCH: Final = 1_772_452_800.0  # the wall clock at virtual time 0: 2026-03-02T1
 
 
 class World:
-    """The parts of one run; `time` gives virtual seconds."""
+    """The parts of one run; `time` gives virtual seconds, `struck` the faults that struck."""
 
     def __init__(
         self,
@@ -27,14 +26,9 @@ class World:
     ) -> None:
         self.time = time
         self.trace = Trace(time, spend)
-        self.ledger = Ledger(self.trace)
         self.random = Random(seed)
         self.faults = faults
         self.struck: list[Fault] = []
-
-    def observer(self, actor: str) -> "Observer":
-        """The trace as one actor may write it."""
-        return Observer(self, actor)
 
     def strike(self, fault: Fault, /, **data: Any) -> None:
         """Note that `fault` struck now."""
@@ -43,11 +37,18 @@ class World:
 
 
 class Observer:
-    """Tells the trace what one actor does: `observe("shown", text="Hel")`."""
+    """Tells the trace what one actor does: `observe("shown", text="Hel")`.
+
+    `random` is the run's source of chance, seeded. `faults` are those of the run: a provider looks
+    for the ones that strike at its steps, and says so with `strike(fault)`.
+    """
 
     def __init__(self, world: World, actor: str) -> None:
         self._world = world
         self._actor = actor
+        self.random = world.random
+        self.faults = world.faults
+        self.strike = world.strike
 
     def __call__(self, kind: str, /, **data: Any) -> int:
         """Add one event and return its index."""
@@ -57,23 +58,9 @@ class Observer:
         """The same for another actor."""
         return Observer(self._world, actor)
 
-    @property
-    def random(self) -> Random:
-        """The run's source of chance, seeded."""
-        return self._world.random
-
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        """The faults of this run; a provider looks for those that strike at its steps."""
-        return self._world.faults
-
-    def strike(self, fault: Fault, /, **data: Any) -> None:
-        """Note that `fault` struck now."""
-        self._world.strike(fault, **data)
-
     def effect(self, name: str, /, **data: Any) -> None:
         """Enter a side effect into the ledger at the moment it becomes real."""
-        self._world.ledger.record(name, **data)
+        self._world.trace.add("ledger", "effect", name=name, **data)
 
     def now(self) -> float:
         """The wall clock of the run, in seconds since the epoch; it moves with virtual time."""

@@ -4,6 +4,8 @@ Outside truth: RFC 9110 section 15, RFC 8470 for 425, and the public error pages
 Anthropic (codes, 529).
 """
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,3 +141,19 @@ def test_the_message_changes_neither_kind_nor_flag(
     said, silent = (ProviderError(m, status=status, code=code) for m in (message, ""))
     assert (said.kind, said.definite) == (silent.kind, silent.definite)
     assert str(said) == message
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"status": "429"}, "a status is a whole number or None, not '429'"),
+        ({"status": True}, "a status is a whole number or None, not True"),
+        ({"status": 429.0}, "a status is a whole number or None, not 429.0"),
+        ({"code": ["quota"]}, r"a code is a text or None, not \['quota'\]"),
+        ({"kind": []}, r"unknown kind \[\]"),  # an empty one is not taken for "not given"
+        ({"kind": ["stall"]}, r"unknown kind \['stall'\]"),
+    ],
+)
+def test_an_error_of_nonsense_is_refused_when_made(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        ProviderError("x", **given)

@@ -3,7 +3,9 @@
 import math
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -74,3 +76,13 @@ def test_names_are_read_in_any_case_and_blanks_around_a_value_are_dropped() -> N
 def test_nothing_usable_is_none_and_not_zero() -> None:
     for headers in ({}, {"retry-after": ""}, {"retry-after": "soon"}, {"x-retry-after": "7"}):
         assert parse_retry_after(headers, now=NOW) is None
+
+
+@pytest.mark.parametrize("value", [None, b"7", ["7"], True, {}], ids=repr)
+def test_a_value_that_is_no_text_is_as_good_as_absent(value: Any) -> None:
+    assert parse_retry_after({"retry-after": value}, now=0.0) is None
+    assert parse_retry_after({7: "7", "retry-after-ms": value}, now=0.0) is None  # type: ignore
+
+
+def test_a_number_in_place_of_its_text_is_heard() -> None:
+    assert parse_retry_after({"retry-after": 7}, now=0.0) == 7.0  # type: ignore[dict-item]

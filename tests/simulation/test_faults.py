@@ -136,6 +136,9 @@ def test_the_same_fault_gives_the_same_run() -> None:
     [
         (lambda: Fault("explode", 0), Unknown, "there is: cancel, disconnect, stall"),
         (lambda: Fault("cancel", 0, phase="later"), Unknown, "there is: waiting, waking"),
+        (lambda: Fault([], 0), Unknown, r"no fault \[\]; there is: cancel"),  # type: ignore
+        (lambda: Fault("cancel", 0, phase={}), Unknown, "there is: waiting"),  # type: ignore
+        (lambda: points(scenario(two_waits), []), Unknown, "there is: cancel"),  # type: ignore
         (lambda: Fault("cancel", -1), SimulationError, "whole number from 0"),
         (lambda: Fault("cancel", True), SimulationError, "whole number from 0"),
         (lambda: Fault("cancel", 1.5), SimulationError, "whole number from 0"),  # type: ignore

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from labkit.simulation import NotDeterministic, Observer, Refused, simulate
-from labkit.simulation.guard import guarded
+from labkit.simulation.outside import guarded
 
 from .kit import scenario
 

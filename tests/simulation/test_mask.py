@@ -22,6 +22,12 @@ class Header(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Setting:
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
 class Config:
     access_token: str
     retries: int = 0
@@ -53,6 +59,12 @@ def test_a_name_that_only_sounds_like_one_is_not(name: str) -> None:
         Config(LEAK),
         Header(LEAK),
         (("x-api-key", LEAK),),
+        ("api_key", ":", LEAK),
+        [["api_key", "=", LEAK]],
+        {"name": "api_key", "value": LEAK},
+        [{"key": "X-Api-Key", "value": LEAK}],
+        Setting("token", LEAK),
+        f'{{"name": "api_key", "value": "{LEAK}"}}',
         ["x", ("token", LEAK)],
         ValueError(f"bad api_key='{LEAK}'"),
         ValueError("refused: Bearer abcdef0123456789"),
@@ -67,6 +79,11 @@ def test_secrets_are_masked_at_any_depth(value: Any) -> None:
         assert LEAK not in shown
         assert "0123456789" not in shown
         assert "sk-live" not in shown
+
+
+def test_a_name_that_is_no_secret_hides_no_value() -> None:
+    shown = repr(freeze("x", [{"name": "retries", "value": 3}, ("a", ":", "b"), Setting("n", "v")]))
+    assert MASK not in shown
 
 
 def test_prose_that_speaks_of_a_key_is_left_as_it_is() -> None:

@@ -178,7 +178,7 @@ def test_in_a_notebook_an_error_of_the_simulation_is_one_line() -> None:
 
 def test_a_view_and_its_run_have_one_line_of_text(run: Run) -> None:
     assert repr(run.to("in the helper")) == (
-        f"place {run.to('in the helper').index} of {len(run.recorded)}: test_places.py "
+        f"place {run.to('in the helper').index} of {len(run.recorded)} in the run: test_places.py "
         "in helper [in the helper], task client, t=3 s"
     )
     assert "\n" not in repr(run)
