@@ -38,6 +38,7 @@ BELOW["commands"] = set(BELOW)
 LIBRARIES: dict[str, set[str]] = {
     "providers/server.py": {"starlette", "uvicorn"},
     "providers/sdk.py": {"httpx", "httpx2", "openai"},
+    "stores": {"sqlalchemy"},
     "teaching": {
         "IPython",
         "PIL",
@@ -50,7 +51,7 @@ LIBRARIES: dict[str, set[str]] = {
     "commands/doctor.py": {"jupyter_client"},
     "commands/notebooks.py": {"nbclient", "nbformat"},
 }
-HEAVY = ("pandas", "matplotlib", "ipywidgets", "IPython", "starlette", "openai")
+HEAVY = ("pandas", "matplotlib", "ipywidgets", "IPython", "starlette", "openai", "sqlalchemy")
 
 
 def name(path: pathlib.Path) -> str:

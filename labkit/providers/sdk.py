@@ -14,18 +14,18 @@ Needs the extra `sdk`; no other module imports it. A scenario sets `sdk=True`.
 
 import asyncio
 import platform
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx2
 import openai
-from openai.types.chat import ChatCompletionChunk
 
 from labkit.recovery.deltas import Delta
-from labkit.recovery.errors import ProviderError, classify
+from labkit.recovery.errors import ProviderError
 from labkit.simulation import Observer
 
+from .chat import deltas, failure
 from .fake import Player
 from .script import Script
 from .wire import Dropped, Head, answer
@@ -117,53 +117,22 @@ class SDKProvider:
             async with await ask(model="labkit", messages=_ASKED, stream=True) as stream:
                 opened = True
                 async for chunk in stream:
-                    for delta in _deltas(chunk):
+                    for delta in deltas(_plain(chunk)):
                         yield delta
         except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
             raise provider_error(error, opened=opened) from error
 
 
-def _deltas(chunk: ChatCompletionChunk) -> Iterator[Delta]:
-    """What one chunk says. The client lets some errors pass, and chunks of any shape."""
-    try:
-        failed = (chunk.model_extra or {}).get("error")
-        if failed is not None:
-            raise _told(failed, "the stream failed")
-        for choice in chunk.choices or ():
-            for delta in _said(choice):
-                if not isinstance(delta.text, str) or not isinstance(delta.reason, str):
-                    raise TypeError("not a text")
-                yield delta
-        if chunk.usage:
-            sent, got = chunk.usage.prompt_tokens, chunk.usage.completion_tokens
-            yield Delta("usage", tokens_in=sent or 0, tokens_out=got or 0)
-    except (AttributeError, TypeError) as error:
-        raise ProviderError("a chunk of an unknown shape", kind="protocol") from error
-
-
-def _said(choice: Any) -> Iterator[Delta]:
-    said = choice.delta
-    if said.role:
-        yield Delta("role", said.role)
-    thought = (said.model_extra or {}).get("reasoning_content")
-    if thought is not None:
-        yield Delta("thinking", thought)
-    for text in (said.content, said.refusal):
-        if text or (text == "" and not said.role):
-            yield Delta("text", text)
-    for call in said.tool_calls or ():
-        told = call.function
-        name, arguments = (told.name, told.arguments) if told else ("", "")
-        yield Delta("tool_call", arguments or "", call.index, call.id or "", name or "")
-    if choice.finish_reason:
-        yield Delta("finish", reason=choice.finish_reason)
+def _plain(chunk: Any) -> Any:
+    """As it came: the client takes JSON of any shape for a chunk."""
+    return chunk.to_dict(warnings=False) if isinstance(chunk, openai.BaseModel) else chunk
 
 
 def provider_error(error: Exception, *, opened: bool) -> ProviderError:
     """The `ProviderError` of what the client raised; `opened`: the stream had begun."""
     message, cause = str(error), error.__cause__
     if isinstance(error, openai.APIStatusError):
-        return _told(error.body, message, error.status_code, error.response.headers)
+        return failure(error.body, message, error.status_code, error.response.headers)
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
         return ProviderError(message, kind="connect")
     if isinstance(error, openai.APITimeoutError):
@@ -172,26 +141,4 @@ def provider_error(error: Exception, *, opened: bool) -> ProviderError:
         return ProviderError(message, kind="disconnect")
     if isinstance(error, openai.APIResponseValidationError | ValueError):
         return ProviderError(message, kind="protocol")
-    return _told(getattr(error, "body", None), message)
-
-
-def _told(
-    body: Any, message: str, status: int | None = None, headers: Mapping[str, str] | None = None
-) -> ProviderError:
-    """From an error object, or the text that stands in its place.
-
-    Of `code` and `type` the first that says something known counts. Without `status` the error
-    came inside a stream that had been let in: so it is never definite, and a number as code is a
-    status.
-    """
-    told = body if isinstance(body, Mapping) else {"message": body}
-    words = [str(told[name]) for name in ("code", "type") if told.get(name)]
-    code = next((word for word in words if classify(None, word) != "unknown"), (*words, None)[0])
-    said = told.get("message")
-    text = said if isinstance(said, str) and said else message
-    if status is not None:
-        return ProviderError(text, status=status, code=code, headers=headers)
-    number = int(code) if code and code.isdecimal() and len(code) == 3 else None
-    error = ProviderError(text, kind=classify(number, code), code=code)
-    error.definite = False
-    return error
+    return failure(getattr(error, "body", None), message)

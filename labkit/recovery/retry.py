@@ -16,13 +16,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from .deltas import Boundary, Delta
 from .errors import ProviderError
 from .policy import RetryPolicy
 from .retry_after import parse_retry_after
 
+Item = TypeVar("Item")
 Observe = Callable[..., object]
 OpenStream = Callable[[int], AsyncGenerator[Delta, None]]
 
@@ -165,7 +166,7 @@ async def whole_answer(
     patience = clock() + stall
     try:
         async with aclosing(stream):
-            while (delta := await _next(stream, patience=patience, deadline=deadline)) is not None:
+            while (delta := await next_within(stream, patience, deadline)) is not None:
                 handed = clock()
                 yield delta
                 patience += clock() - handed  # the reader's own time does not count
@@ -181,8 +182,8 @@ async def whole_answer(
         raise ProviderError("the stream ended without a finish reason", kind="cut_off")
 
 
-async def _next(stream: AsyncIterator[Delta], *, patience: float, deadline: float) -> Delta | None:
-    """The next delta, or None at the end; a `ProviderError` says which loop time was reached."""
+async def next_within(stream: AsyncIterator[Item], patience: float, deadline: float) -> Item | None:
+    """The next item, or None at the end; a `ProviderError` says which loop time was reached."""
     limit = min(patience, deadline)
     if limit > asyncio.get_running_loop().time():  # a timeout of 0 could swallow a cancel
         try:

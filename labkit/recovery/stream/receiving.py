@@ -1,0 +1,158 @@
+"""Takes one stream into the record: each event is kept, then shown; how it broke is noted.
+
+A stream comes from a request, whose deltas are numbered here, or from a service that has kept the
+events. Both are watched: nothing for `stall` seconds, or beyond the time that is left, is an error.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final
+
+from ..deltas import Delta
+from ..errors import ProviderError
+from ..event_log import CursorError
+from ..policy import RetryPolicy
+from ..retry import Observe, next_within, whole_answer
+from ..tools import ToolRegistry
+from .continuation import Joint, Request
+from .ending import DEFAULT_LIMITS, RecoveryLimits
+from .numbering import Numbering
+from .record import SequenceGap, StreamEvent, StreamRun, apply_event, interrupt
+
+Events = AsyncGenerator[StreamEvent, None]
+Ask = Callable[[Request, int], AsyncGenerator[Delta, None]]
+
+
+NO_TOOLS: Final = ToolRegistry()
+
+
+def _nobody(kind: str, **details: object) -> None:
+    """The observer of a caller who brought none."""
+
+
+def _by_user() -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What a recovering client works with.
+
+    `ask(request, attempt)` sends a request. `resume(run)` takes up the events after the record's
+    last one, where the service can do that. `can_continue`: the target accepts a continuation.
+    `save` keeps a record and returns it. `page(kind, **data)` is what the user sees: text_delta,
+    segment_end, status, tool_pending, error. `stopped()`: whether a cancel is its user's stop.
+    """
+
+    ask: Ask
+    save: Callable[[StreamRun], StreamRun]
+    page: Observe
+    policy: RetryPolicy
+    random: Random
+    tools: ToolRegistry = NO_TOOLS
+    resume: Callable[[StreamRun], Events] | None = None
+    can_continue: bool = False
+    limits: RecoveryLimits = DEFAULT_LIMITS
+    stopped: Callable[[], bool] = _by_user
+    observe: Observe = _nobody
+    now: Callable[[], float] = time.time
+
+
+class Live:
+    """The record as it is by now: each change is kept before anybody hears of it."""
+
+    def __init__(self, run: StreamRun, services: Services) -> None:
+        self.run = run
+        self.services = services
+        self.can_resume = True  # until the service has refused our cursor
+
+    def change(self, run: StreamRun) -> StreamRun:
+        if run is not self.run:
+            self.run = self.services.save(run)  # breakpoint: record saved
+        return self.run
+
+
+async def received(events: Events, live: Live) -> ProviderError | None:
+    """Take in one stream to its end; the error that broke it, if one did."""
+    limit = live.services.limits.characters
+    try:
+        async with aclosing(events):
+            async for event in events:
+                before = live.run
+                after = apply_event(before, event, now=live.services.now())
+                if after is before:
+                    continue  # a duplicate
+                if before.recoveries:
+                    after = replace(after, continued=after.continued + len(event.text_delta))
+                live.change(after)
+                if event.text_delta:
+                    live.services.page("text_delta", text=event.text_delta)
+                if live.run.recoveries and live.run.continued > limit:
+                    raise ProviderError("the continuation is too long", kind="deadline")
+    except SequenceGap as gap:
+        return _broke(ProviderError(str(gap), kind="protocol"), live)
+    except CursorError as refusal:
+        live.can_resume = False
+        return _broke(ProviderError(str(refusal), kind="protocol"), live)
+    except ProviderError as error:
+        return _broke(error, live)
+    return None
+
+
+def _broke(error: ProviderError, live: Live) -> ProviderError:
+    live.change(interrupt(live.run, error.kind))
+    live.services.observe("broke", error=error.kind, status=error.status, attempt=live.run.attempt)
+    return error
+
+
+async def asked(request: Request, live: Live, *, joint: Joint | None = None) -> Events:
+    """The events of one request, numbered here; a continuation is joined to its draft."""
+    run, policy = live.run, live.services.policy
+    numbering = Numbering(run)
+    deadline = asyncio.get_running_loop().time() + time_left(live)
+    stream = live.services.ask(request, run.attempt)
+    answer = whole_answer(stream, stall=policy.stall, deadline=deadline)
+    deltas = _joined(answer, joint) if joint else answer
+    async with aclosing(deltas):
+        async for delta in deltas:
+            yield numbering.number(delta)
+
+
+async def resumed(events: Events, live: Live) -> Events:
+    """The events that a service has kept; as impatient as with an answer that is asked for."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + time_left(live)
+    async with aclosing(events):
+        while True:
+            patience = clock() + live.services.policy.stall
+            event = await next_within(events, patience, deadline)
+            if event is None:
+                break
+            yield event
+    if not live.run.finish_reason:
+        raise ProviderError("the events ended without a finish reason", kind="cut_off")
+
+
+async def _joined(deltas: AsyncGenerator[Delta, None], joint: Joint) -> AsyncGenerator[Delta, None]:
+    """The deltas of a continuation, without what repeats the draft's end."""
+    async with aclosing(deltas):
+        try:
+            async for delta in deltas:
+                if delta.kind == "finish":
+                    yield Delta("text", joint.end())
+                yield replace(delta, text=joint.push(delta.text)) if delta.visible else delta
+        except ProviderError:
+            yield Delta("text", joint.end())  # what was held back has come all the same
+            raise
+
+
+def time_left(live: Live) -> float:
+    """Seconds for the next stream: all of them at first, later what the limit leaves."""
+    since = live.run.recovering_since
+    if since is None:
+        return live.services.policy.total
+    return since + live.services.limits.seconds - live.services.now()

@@ -1,0 +1,142 @@
+"""Stores on SQLAlchemy Core, for SQLite and PostgreSQL alike.
+
+A record is one row, and its text one row for each piece, so that an event writes what is new and
+not the whole answer again.
+"""
+
+import json
+from dataclasses import fields, replace
+from typing import Any, Final
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    Row,
+    String,
+    Table,
+    Text,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from labkit.recovery.stream.record import (
+    Executed,
+    Owner,
+    Refused,
+    StreamRequest,
+    StreamRun,
+    ToolCall,
+)
+from labkit.recovery.stream.store import StreamExists, stale, unknown
+
+_tables: Final = MetaData()
+
+RUNS: Final = Table(
+    "stream_runs",
+    _tables,
+    Column("run_id", String(200), primary_key=True),
+    Column("tenant", String(200), nullable=False),
+    Column("user", String(200), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("record", Text, nullable=False),  # JSON: the other fields, but for the chunks
+)
+
+CHUNKS: Final = Table(
+    "stream_chunks",
+    _tables,
+    Column("run_id", String(200), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("text", Text, nullable=False),  # JSON too: a database may refuse NUL or half a pair
+)
+
+_OWN_COLUMNS: Final = frozenset({"run_id", "owner", "version", "chunks"})
+_FIELDS: Final = [field.name for field in fields(StreamRun) if field.name not in _OWN_COLUMNS]
+
+
+class SQLStreamStore:
+    """Keeps records in two tables of the database behind `engine`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._reading = engine.execution_options(reading=True)
+        _tables.create_all(engine)
+
+    def create(self, run: StreamRun) -> StreamRun:
+        """Keep a new record, as version 1. Raises `StreamExists`."""
+        owner = run.owner
+        row = {"run_id": run.run_id, "tenant": owner.tenant, "user": owner.user}
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(RUNS).values(**row, version=1, record=_as_json(run)))
+                return _keep_chunks(connection, run, 1)
+        except IntegrityError:
+            raise StreamExists(f"there is a stream {run.run_id!r} already") from None
+
+    def save(self, run: StreamRun) -> StreamRun:
+        """Keep a changed record; raises `StaleRecord` or `UnknownStream`."""
+        version = run.version + 1
+        mine = _owned(run.run_id, run.owner) & (RUNS.c.version == run.version)
+        changed = update(RUNS).where(mine).values(version=version, record=_as_json(run))
+        with self._engine.begin() as connection:
+            if connection.execute(changed).rowcount == 1:
+                return _keep_chunks(connection, run, version)
+        self.load(run.run_id, run.owner)  # unknown, if it is not there
+        raise stale(run)
+
+    def load(self, run_id: str, owner: Owner) -> StreamRun:
+        """The record as it was saved last; raises `UnknownStream`, also for a wrong owner."""
+        record = select(RUNS).where(_owned(run_id, owner))
+        pieces = select(CHUNKS.c.text).where(CHUNKS.c.run_id == run_id).order_by(CHUNKS.c.position)
+        with self._reading.begin() as connection:
+            row = connection.execute(record).first()
+            if row is None:
+                raise unknown(run_id)
+            kept = json.loads(row.record)
+            # A writer may have come in between: only what belongs to this version counts.
+            until = pieces.where(CHUNKS.c.position < kept["stored_chunks"])
+            chunks = connection.execute(until).scalars().all()
+        return _from_row(row, kept, owner, tuple(json.loads(chunk) for chunk in chunks))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+
+def _owned(run_id: str, owner: Owner) -> ColumnElement[bool]:
+    theirs = (RUNS.c.tenant == owner.tenant) & (RUNS.c.user == owner.user)
+    return (RUNS.c.run_id == run_id) & theirs
+
+
+def _keep_chunks(connection: Connection, run: StreamRun, version: int) -> StreamRun:
+    new = [
+        {"run_id": run.run_id, "position": position, "text": json.dumps(text)}
+        for position, text in enumerate(run.chunks[run.stored_chunks :], run.stored_chunks)
+    ]
+    if new:
+        connection.execute(insert(CHUNKS), new)
+    return replace(run, version=version, stored_chunks=len(run.chunks))
+
+
+def _as_json(run: StreamRun) -> str:
+    told = {name: getattr(run, name) for name in _FIELDS}
+    return json.dumps({**told, "stored_chunks": len(run.chunks)}, default=_plain)
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _from_row(
+    row: Row[Any], kept: dict[str, Any], owner: Owner, chunks: tuple[str, ...]
+) -> StreamRun:
+    kept["request"] = StreamRequest(**{**kept["request"], "tools": (*kept["request"]["tools"],)})
+    kept["calls"] = tuple(ToolCall(**call) for call in kept["calls"])
+    kept["executed"] = tuple(Executed(**done) for done in kept["executed"])
+    kept["refused"] = tuple(Refused(**call) for call in kept["refused"])
+    return StreamRun(row.run_id, owner, **kept, chunks=chunks, version=row.version)

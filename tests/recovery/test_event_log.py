@@ -1,0 +1,269 @@
+"""Readers that come, go and fall behind: nothing lost, nothing doubled, no silent jump."""
+
+import asyncio
+import tracemalloc
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import aclosing
+from random import Random
+from typing import Any
+
+import pytest
+
+from labkit.recovery.event_log import (
+    CursorTooOld,
+    Entry,
+    EventLog,
+    ForeignCursor,
+    LogClosed,
+    frames,
+)
+from labkit.recovery.sse import SSEDecoder, SSEEvent
+from labkit.simulation.loop import VirtualLoop
+
+
+def play(work: Coroutine[Any, Any, Any]) -> Any:
+    """The result of `work` in virtual time."""
+    loop = VirtualLoop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.close()
+
+
+def filled(count: int, *, keep: int = 100, closed: bool = False) -> EventLog:
+    log = EventLog("answer-1", keep=keep)
+    for number in range(1, count + 1):
+        log.append(f"event {number}")
+    if closed:
+        log.close()
+    return log
+
+
+async def numbers(entries: AsyncGenerator[Entry | None, None]) -> list[int | None]:
+    return [entry.sequence if entry else None async for entry in entries]
+
+
+def test_a_reader_gets_all_events_after_its_cursor_and_then_the_end() -> None:
+    log = filled(5, closed=True)
+    assert play(numbers(log.follow())) == [1, 2, 3, 4, 5]
+    assert play(numbers(log.follow("answer-1:3"))) == [4, 5]
+    assert play(numbers(log.follow("answer-1:5"))) == []
+
+
+def test_an_event_keeps_its_type_and_its_data() -> None:
+    log = EventLog("answer-1")
+    assert log.append("Hel", event="text_delta") == 1
+    log.close()
+    assert play(anext_of(log)) == Entry(1, "text_delta", "Hel")
+
+
+async def anext_of(log: EventLog) -> Entry | None:
+    return await anext(log.follow())
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_an_event_that_comes_at_any_step_of_a_reader_is_seen_once_and_in_order(at: int) -> None:
+    async def work() -> list[int]:
+        log, seen = filled(5), []
+
+        async def read() -> None:
+            async with aclosing(log.follow("answer-1:2")) as entries:
+                async for entry in entries:
+                    assert entry is not None
+                    seen.append(entry.sequence)
+                    if entry.sequence == 7:
+                        return
+
+        reader = asyncio.create_task(read())
+        for turn in range(9):
+            if turn == at:
+                log.append("event 6")
+            await asyncio.sleep(0)
+        log.append("event 7")
+        await reader
+        return seen
+
+    assert play(work()) == [3, 4, 5, 6, 7]
+
+
+def test_a_slow_reader_holds_up_neither_the_writer_nor_the_others() -> None:
+    async def work() -> tuple[float, list[int | None], list[int]]:
+        log, slow = EventLog("answer-1"), []
+        clock = asyncio.get_running_loop().time
+        quick = asyncio.create_task(numbers(log.follow()))
+
+        async def dawdle() -> None:
+            async for entry in log.follow():
+                await asyncio.sleep(10)
+                assert entry is not None
+                slow.append(entry.sequence)
+
+        late = asyncio.create_task(dawdle())
+        for number in range(5):
+            await asyncio.sleep(1)
+            log.append(str(number))
+        log.close()
+        read = await quick
+        done = clock()
+        await late
+        return done, read, slow
+
+    assert play(work()) == (5.0, [1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
+
+
+# --- cursors that cannot be honoured
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        *("answer-2:3", "3", "answer-1", "answer-1:", "answer-1:x", "answer-1:-1", "answer-1:6"),
+        *("answer-1:٣", "answer-1:1:2", ":3", " answer-1:3", "answer-1:" + "9" * 9_999),
+    ],
+    ids=lambda cursor: cursor[:12],
+)
+def test_a_cursor_that_this_stream_never_gave_out_is_refused_by_name(cursor: str) -> None:
+    with pytest.raises(ForeignCursor, match="no cursor of the stream 'answer-1'"):
+        filled(5).after(cursor)
+
+
+def test_a_cursor_given_out_is_taken_back() -> None:
+    log = filled(5)
+    assert [log.after(log.cursor(number)) for number in range(6)] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(("cursor", "gone"), [("", "1 to 2"), ("answer-1:1", "2 to 2")])
+def test_a_cursor_whose_next_event_is_gone_is_too_old(cursor: str, gone: str) -> None:
+    log = filled(5, keep=3, closed=True)
+    with pytest.raises(CursorTooOld, match=f"events {gone} of 'answer-1'"):
+        play(numbers(log.follow(cursor)))
+    assert play(numbers(log.follow("answer-1:2"))) == [3, 4, 5]
+
+
+def test_a_reader_that_falls_too_far_behind_is_told_so_and_skips_nothing() -> None:
+    async def work() -> list[int]:
+        log, seen = filled(3, keep=3), []
+        async with aclosing(log.follow()) as entries:
+            async for entry in entries:
+                assert entry is not None
+                seen.append(entry.sequence)
+                if len(seen) == 2:
+                    for number in range(4, 8):
+                        log.append(f"event {number}")
+        return seen
+
+    with pytest.raises(CursorTooOld, match="events 3 to 4"):
+        play(work())
+
+
+def test_nothing_is_added_to_a_stream_that_has_ended() -> None:
+    with pytest.raises(LogClosed, match="answer-1"):
+        filled(1, closed=True).append("more")
+
+
+def test_a_log_that_keeps_nothing_and_an_idle_time_of_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match="keep"):
+        EventLog("answer-1", keep=0)
+    for idle in (0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="idle"):
+            play(numbers(filled(1).follow(idle=idle)))
+
+
+# --- on the wire
+
+
+async def received(log: EventLog, cursor: str, seconds: float) -> list[tuple[float, bytes]]:
+    clock = asyncio.get_running_loop().time
+    got: list[tuple[float, bytes]] = []
+    try:
+        async with asyncio.timeout(seconds):
+            async for frame in frames(log, cursor):
+                got.append((clock(), frame))
+    except TimeoutError:
+        pass
+    return got
+
+
+def test_an_idle_stream_sends_a_comment_every_15_seconds_and_it_carries_no_id() -> None:
+    got = play(received(filled(1), "answer-1:1", 60.5))
+    assert [at for at, _ in got] == [15, 30, 45, 60]
+    decoder = SSEDecoder(last_event_id="answer-1:1")
+    for _, frame in got:
+        assert b"id" not in frame
+        assert decoder.feed(frame) == []
+    assert decoder.last_event_id == "answer-1:1"
+
+
+def test_events_carry_their_cursor_and_the_end_carries_none() -> None:
+    got = play(received(filled(2, closed=True), "", 1))
+    decoder = SSEDecoder()
+    events = [event for _, frame in got for event in decoder.feed(frame)]
+    assert events == [
+        SSEEvent("message", "event 1", "answer-1:1"),
+        SSEEvent("message", "event 2", "answer-1:2"),
+        SSEEvent("end", "", "answer-1:2"),
+    ]
+    assert b"id" not in got[-1][1]
+
+
+def test_a_cancelled_reader_leaves_as_cancelled_and_the_log_goes_on() -> None:
+    async def work() -> list[int | None]:
+        log = filled(1)
+        reader = asyncio.create_task(numbers(log.follow(idle=5)))
+        await asyncio.sleep(7)
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        log.append("event 2")
+        log.close()
+        return await numbers(log.follow())
+
+    assert play(work()) == [1, 2]
+
+
+# --- many readers that drop and come back
+
+
+READERS, EVENTS = 500, 100
+
+
+async def comes_and_goes(log: EventLog, seed: int) -> list[int]:
+    """Read through the wire, drop at random places, also inside a frame, and come back."""
+    random, cursor = Random(seed), ""
+    seen: list[int] = []
+    while True:
+        decoder = SSEDecoder(last_event_id=cursor)
+        patience = random.randrange(1, 30)
+        async with aclosing(frames(log, cursor)) as stream:
+            async for frame in stream:
+                patience -= 1
+                cut = frame if patience else frame[: random.randrange(len(frame))]
+                for event in decoder.feed(cut):
+                    if event.event == "end":
+                        return seen
+                    seen.append(int(event.data))
+                if not patience:
+                    break
+        cursor = decoder.last_event_id
+        await asyncio.sleep(random.random())
+
+
+def test_500_readers_that_drop_and_reconnect_lose_nothing_and_double_nothing() -> None:
+    async def work() -> list[list[int]]:
+        log = EventLog("answer-1")
+        readers = [asyncio.create_task(comes_and_goes(log, seed)) for seed in range(READERS)]
+        for number in range(EVENTS):
+            log.append(str(number))
+            await asyncio.sleep(0.05)
+        log.close()
+        return list(await asyncio.gather(*readers))
+
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    try:
+        seen = play(work())
+        most = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert seen == [list(range(EVENTS))] * READERS
+    assert most < 64 * 1024 * 1024
