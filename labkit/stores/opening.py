@@ -66,6 +66,4 @@ def _set_up(connection: Any, _: Any) -> None:
 
 
 def _begin(connection: sqlalchemy.Connection) -> None:
-    """Take the write lock at once: a reader that turns writer would fail instead of waiting."""
-    reading = connection.get_execution_options().get("reading", False)
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+    connection.exec_driver_sql("BEGIN")

@@ -64,7 +64,6 @@ class SQLStreamStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._reading = engine.execution_options(reading=True)
         _tables.create_all(engine)
 
     def create(self, run: StreamRun) -> StreamRun:
@@ -93,7 +92,7 @@ class SQLStreamStore:
         """The record as it was saved last; raises `UnknownStream`, also for a wrong owner."""
         record = select(RUNS).where(_owned(run_id, owner))
         pieces = select(CHUNKS.c.text).where(CHUNKS.c.run_id == run_id).order_by(CHUNKS.c.position)
-        with self._reading.begin() as connection:
+        with self._engine.begin() as connection:
             row = connection.execute(record).first()
             if row is None:
                 raise unknown(run_id)

@@ -184,6 +184,13 @@ def test_an_event_beyond_the_limit_is_refused_at_any_cut_and_what_came_before_is
             decoder.feed(b"")
 
 
+def test_a_line_that_never_ends_is_refused_as_soon_as_it_is_too_long() -> None:
+    decoder = SSEDecoder(limit=LIMIT)
+    assert decoder.feed(b"x" * LIMIT) == []
+    with pytest.raises(EventTooLong):
+        decoder.feed(b"x")
+
+
 def test_a_stream_of_many_events_or_comments_never_reaches_the_limit() -> None:
     decoder = SSEDecoder(limit=LIMIT)
     assert decoder.feed(b"data: 0123456789\n\n" * 50) == messages("0123456789") * 50

@@ -69,8 +69,8 @@ _ERRORS: Final = (
     _room(
         "the message of an error is not read for its kind",
         ERRORS,
-        "classify(status, code)\n        self.headers",
-        "classify(status, code or message)\n        self.headers",
+        "self.kind = classify(status, code) if kind is None else kind",
+        "self.kind = classify(status, code or message) if kind is None else kind",
         "recovery/test_errors.py::test_the_message_changes_neither_kind_nor_flag",
     ),
     _room(

@@ -217,6 +217,12 @@ def test_a_draft_that_is_asked_for_again_stays_in_the_record() -> None:
     assert played.record.text == "It was sent."
 
 
+def test_text_held_back_at_the_joint_is_kept_when_it_breaks() -> None:
+    attempts = [[say("It was sent"), DROP], [say("was "), DROP], [say("on Monday."), FINISH]]
+    played = play(attempts, can_continue=True)
+    assert played.shown == played.record.text == "It was sentwas on Monday."
+
+
 # --- tools
 
 
