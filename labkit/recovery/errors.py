@@ -70,32 +70,19 @@ _STATUS: Final[Mapping[int, str]] = {
 }
 
 # A provider's own word in `code` or `type`, where it says more than the status.
-_CODES: Final[Mapping[str, str]] = {
-    "insufficient_quota": "quota",
-    "quota_exceeded": "quota",
-    "billing_error": "quota",
-    "billing_hard_limit_reached": "quota",
-    "billing_not_active": "quota",
-    "insufficient_balance": "quota",
-    "credit_balance_too_low": "quota",
-    "credit_balance_exhausted": "quota",
-    "organization_spend_limit_exceeded": "quota",
-    "project_spend_limit_exceeded": "quota",
-    "enforced_spend_limit_reached": "quota",
-    "rate_limit_exceeded": "rate_limit",
-    "rate_limit_error": "rate_limit",
-    "overloaded_error": "overloaded",
-    "server_is_overloaded": "overloaded",
-    "server_error": "server",
-    "api_error": "server",
-    "timeout_error": "timeout",
-    "authentication_error": "auth",
-    "invalid_api_key": "auth",
-    "permission_error": "permission",
-    "not_found_error": "bad_request",
-    "invalid_request_error": "bad_request",
-    "context_length_exceeded": "bad_request",
+_SAID: Final[Mapping[str, str]] = {
+    "quota": "insufficient_quota quota_exceeded billing_error billing_hard_limit_reached "
+    "billing_not_active insufficient_balance credit_balance_too_low credit_balance_exhausted "
+    "organization_spend_limit_exceeded project_spend_limit_exceeded enforced_spend_limit_reached",
+    "rate_limit": "rate_limit_exceeded rate_limit_error",
+    "overloaded": "overloaded_error server_is_overloaded",
+    "server": "server_error api_error",
+    "timeout": "timeout_error",
+    "auth": "authentication_error invalid_api_key",
+    "permission": "permission_error",
+    "bad_request": "not_found_error invalid_request_error context_length_exceeded",
 }
+_CODES: Final = {code: kind for kind, codes in _SAID.items() for code in codes.split()}
 
 
 def classify(status: int | None, code: str | None) -> str:

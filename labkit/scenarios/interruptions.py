@@ -100,26 +100,19 @@ def _scenario(
     return scenario.but(name=f"interruption.{name}_forgetful", breakpoints=reached)
 
 
+_GUARD: Final = ("checkpoint saved", "retry guard", "has streamed")
+_LEAVES: Final = ("draft kept", "interruption leaves")
+_SEEN: Final = ("checkpoint saved", "has streamed")
+
+# name, script, claim, when the user stops, breakpoints
 _THREE: Final = (
-    (
-        "rate_limit",
-        "rate-limit-then-tool",
-        "refused before the first delta",
-        None,
-        ("checkpoint saved", "retry guard", "has streamed"),
-    ),
+    ("rate_limit", "rate-limit-then-tool", "refused before the first delta", None, _GUARD),
     (
         "error",
         "tool-then-error-after-text",
         "fails after text was shown",
         None,
-        ("checkpoint saved", "has streamed", "retry guard", "draft kept", "interruption leaves"),
+        (*_SEEN, "retry guard", *_LEAVES),
     ),
-    (
-        "stop",
-        "tool-then-slow-answer",
-        "the user stops the answer",
-        STOP_AT,
-        ("checkpoint saved", "has streamed", "draft kept", "interruption leaves"),
-    ),
+    ("stop", "tool-then-slow-answer", "the user stops the answer", STOP_AT, (*_SEEN, *_LEAVES)),
 )

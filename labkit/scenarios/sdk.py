@@ -100,23 +100,13 @@ _RAW: Final = (
     ("quota", "quota", "a refusal because the quota is used up is tried twice again, for nothing"),
 )
 
+_GUARD: Final = ("has streamed", "retry guard")
+_INSISTED: Final = "the same cut is an interruption once a finish reason is insisted on"
+_SEEN_FOR: Final = "the same refusal is seen for what it is, and not tried again"
+_OPENS: Final = "the same silence opens a new segment after five seconds"
+
 _GUARDED: Final = (
-    (
-        "cut_off",
-        "cut-off",
-        "the same cut is an interruption once a finish reason is insisted on",
-        ("has streamed", "retry guard"),
-    ),
-    (
-        "stall",
-        "stall-after-text",
-        "the same silence opens a new segment after five seconds",
-        ("has streamed", "retry guard", "new segment"),
-    ),
-    (
-        "quota",
-        "quota",
-        "the same refusal is seen for what it is, and not tried again",
-        ("retry guard",),
-    ),
+    ("cut_off", "cut-off", _INSISTED, _GUARD),
+    ("stall", "stall-after-text", _OPENS, (*_GUARD, "new segment")),
+    ("quota", "quota", _SEEN_FOR, ("retry guard",)),
 )

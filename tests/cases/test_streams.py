@@ -15,7 +15,6 @@ from labkit.recovery.event_log import Entry, EventLog, frames
 from labkit.recovery.retry import whole_answer
 from labkit.recovery.sse import SSEDecoder, encode_comment, encode_event
 from labkit.recovery.stream import (
-    Numbering,
     StreamEvent,
     StreamRequest,
     StreamRun,
@@ -23,6 +22,7 @@ from labkit.recovery.stream import (
     merge_overlap,
     parse_complete_tool_call,
 )
+from labkit.recovery.stream.numbering import Numbering
 from labkit.recovery.tools import Tool
 from tests.recovery.stream.making import ANN
 from tests.recovery.stream.playing import FINISH, Played, play, say

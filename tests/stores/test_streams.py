@@ -7,16 +7,9 @@ from typing import Any
 
 import pytest
 
-from labkit.recovery.stream import (
-    Executed,
-    Owner,
-    StaleRecord,
-    StreamExists,
-    StreamRequest,
-    StreamRun,
-    UnknownStream,
-    interrupt,
-)
+from labkit.recovery.stream import Owner, StreamRequest, StreamRun
+from labkit.recovery.stream.record import Executed, interrupt
+from labkit.recovery.stream.store import StaleRecord, StreamExists, UnknownStream
 from tests.recovery.stream.making import ANN, after, call, finish, record, say
 
 from .conftest import KINDS

@@ -20,40 +20,36 @@ UNKNOWN: Final = "unknown"
 
 REASONS: Final = (STOP, LENGTH, TOOL_CALLS, REFUSED, ERROR, UNKNOWN)
 
-_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
+# provider -> our word -> theirs
+_THEIRS: Final[Mapping[str, Mapping[str, str]]] = {
     "openai-chat": {
-        "stop": STOP,
-        "length": LENGTH,
-        "tool_calls": TOOL_CALLS,
-        "function_call": TOOL_CALLS,
-        "content_filter": REFUSED,
+        STOP: "stop",
+        LENGTH: "length",
+        TOOL_CALLS: "tool_calls function_call",
+        REFUSED: "content_filter",
     },
     "openai-responses": {  # the response's status, or why it is incomplete
-        "completed": STOP,
-        "max_output_tokens": LENGTH,
-        "content_filter": REFUSED,
-        "failed": ERROR,
-        "cancelled": ERROR,
+        STOP: "completed",
+        LENGTH: "max_output_tokens",
+        REFUSED: "content_filter",
+        ERROR: "failed cancelled",
     },
     "anthropic": {
-        "end_turn": STOP,
-        "stop_sequence": STOP,
-        "max_tokens": LENGTH,
-        "model_context_window_exceeded": LENGTH,
-        "tool_use": TOOL_CALLS,
-        "refusal": REFUSED,
+        STOP: "end_turn stop_sequence",
+        LENGTH: "max_tokens model_context_window_exceeded",
+        TOOL_CALLS: "tool_use",
+        REFUSED: "refusal",
     },
     "gemini": {
-        "STOP": STOP,
-        "MAX_TOKENS": LENGTH,
-        "SAFETY": REFUSED,
-        "RECITATION": REFUSED,
-        "BLOCKLIST": REFUSED,
-        "PROHIBITED_CONTENT": REFUSED,
-        "SPII": REFUSED,
-        "LANGUAGE": REFUSED,
-        "MALFORMED_FUNCTION_CALL": ERROR,
+        STOP: "STOP",
+        LENGTH: "MAX_TOKENS",
+        REFUSED: "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII LANGUAGE",
+        ERROR: "MALFORMED_FUNCTION_CALL",
     },
+}
+_WORDS: Final = {
+    provider: {word: ours for ours, words in theirs.items() for word in words.split()}
+    for provider, theirs in _THEIRS.items()
 }
 
 

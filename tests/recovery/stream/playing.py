@@ -14,14 +14,9 @@ from labkit.providers.script import script
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.policy import RetryPolicy
-from labkit.recovery.stream import (
-    Owner,
-    Request,
-    StreamEvent,
-    StreamRequest,
-    StreamRun,
-)
+from labkit.recovery.stream import Owner, StreamEvent, StreamRequest, StreamRun
 from labkit.recovery.stream.client import recovering_answer
+from labkit.recovery.stream.continuation import Request
 from labkit.recovery.stream.receiving import Services
 from labkit.recovery.tools import Tool, ToolRegistry
 from labkit.simulation import Observer, Run, Scenario, simulate

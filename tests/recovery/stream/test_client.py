@@ -8,13 +8,8 @@ from typing import Any
 import pytest
 
 from labkit.recovery.event_log import CursorTooOld
-from labkit.recovery.stream import (
-    RecoveryLimits,
-    StaleRecord,
-    StreamEvent,
-    StreamRequest,
-    StreamRun,
-)
+from labkit.recovery.stream import RecoveryLimits, StreamEvent, StreamRequest, StreamRun
+from labkit.recovery.stream.store import StaleRecord
 from labkit.recovery.tools import Tool
 
 from .playing import CALLS, DROP, FINISH, Played, call, play, say

@@ -6,14 +6,13 @@ from random import Random
 import pytest
 
 from labkit.recovery.stream import (
-    Executed,
-    Joint,
     StreamRequest,
     continuation_context,
     continuation_request,
-    first_request,
     merge_overlap,
 )
+from labkit.recovery.stream.continuation import Joint, first_request
+from labkit.recovery.stream.record import Executed
 
 from .making import record, say
 

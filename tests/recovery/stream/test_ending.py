@@ -6,17 +6,15 @@ from typing import Any
 import pytest
 
 from labkit.recovery.stream import (
-    Executed,
     RecoveryLimits,
     StreamRequest,
     StreamRun,
     can_recover,
     choose_recovery,
     classify_end,
-    interrupt,
-    limit_reached,
-    stop,
 )
+from labkit.recovery.stream.ending import limit_reached
+from labkit.recovery.stream.record import Executed, interrupt, stop
 
 from .making import call, finish, record, say
 

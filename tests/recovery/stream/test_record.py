@@ -6,16 +6,14 @@ from typing import Any
 import pytest
 
 from labkit.recovery.deltas import Delta
-from labkit.recovery.stream import (
-    Numbering,
+from labkit.recovery.stream import StreamEvent, apply_event, parse_complete_tool_call
+from labkit.recovery.stream.numbering import Numbering
+from labkit.recovery.stream.record import (
     SequenceGap,
     StreamEnded,
     StreamError,
-    StreamEvent,
-    apply_event,
     interrupt,
     new_attempt,
-    parse_complete_tool_call,
     stop,
 )
 
