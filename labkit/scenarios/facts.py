@@ -1,4 +1,4 @@
-"""What an interruption did, read from the trace: the answers behind the prediction table.
+"""What happened in a run, read from its trace: the answers behind the prediction tables.
 
 A fact is an answer out of the table's list and the index of the event that decided it. "The
 interruption" is the first failure of a provider, or the first cancel. Nothing is read but the
@@ -8,10 +8,12 @@ trace, so another policy, memory or script gives another answer.
     retried(run.trace).answer      # 'no, the turn ends'
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from labkit.simulation import Event, SimulationError
+from labkit.simulation.judge import duplicate_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,32 @@ class Fact:
 
     answer: str
     event: int
+
+
+def requests(events: Sequence[Event]) -> Fact:
+    """How many requests reached the provider; giving up decides, else the last request."""
+    told = [e for e in events if e.kind == "request" or e.get("action") == "give_up"]
+    made = sum(event.kind == "request" for event in told)
+    return Fact(str(made) if made < 4 else "4 or more", told[-1].index)
+
+
+def outcome(events: Sequence[Event]) -> Fact:
+    """How the run ended for the caller."""
+    return Fact(events[-1]["outcome"], events[-1].index)
+
+
+def seen(events: Sequence[Event]) -> Fact:
+    """What stands on the page at the end; the last text shown decides."""
+    shown = [event.index for event in events if event.kind == "shown"]
+    kinds = {event.kind for event in events}
+    if not shown:
+        return Fact("nothing", events[-1].index)
+    if twice := next(duplicate_text(events), None):
+        return Fact("the beginning twice", twice.event)
+    if "finish" not in kinds:
+        return Fact("a part of the answer", shown[-1])
+    closed = "a part, marked as interrupted, then the whole answer"
+    return Fact(closed if "segment_end" in kinds else "the whole answer, once", shown[-1])
 
 
 def retried(events: Sequence[Event]) -> Fact:
@@ -96,3 +124,8 @@ def _tries_again(event: Event) -> bool:
 
 def _first(events: Sequence[Event], wanted: Callable[[Event], bool]) -> Event | None:
     return next((event for event in events if wanted(event)), None)
+
+
+FACTS: Final[Mapping[str, Callable[[Sequence[Event]], Fact]]] = {
+    fact.__name__: fact for fact in (requests, outcome, seen, retried, text_kept, checkpoint_saved)
+}

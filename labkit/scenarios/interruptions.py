@@ -8,17 +8,15 @@ import asyncio
 from functools import partial
 from typing import Any, Final
 
-from labkit.providers.fake import FakeProvider
 from labkit.recovery import retry, retry_after, turn
-from labkit.recovery.errors import TRANSIENT, ProviderError
+from labkit.recovery.errors import ProviderError
 from labkit.recovery.policy import RetryPolicy
 from labkit.recovery.turn import Session, run_turn
-from labkit.simulation import STREAM_JUDGES, Observer, Scenario
+from labkit.simulation import Observer, Scenario
 
-from .catalogue import load
 from .clients import as_task
+from .rows import scenario
 
-POLICY: Final = RetryPolicy(retry_on=TRANSIENT, stall=5.0, total=60.0)
 QUESTION: Final = "Where is my refund?"
 STOP_AT: Final = 3.5  # virtual seconds: after the first text of "tool-then-slow-answer"
 
@@ -83,21 +81,14 @@ def _scenario(
     *,
     memory: type[Session] = Session,
 ) -> Scenario:
-    scenario = Scenario(
-        name=f"interruption.{name}",
-        claim=claim,
-        script=load(script),
-        make=FakeProvider,
-        client=partial(one_turn, stop_at=stop_at, memory=memory),
-        policy=POLICY,
-        judges=STREAM_JUDGES,
-        source=(retry, retry_after, turn),
-        breakpoints=breakpoints,
-    )
+    told = {"claim": claim, "script": script, "breakpoints": breakpoints}
+    client = partial(one_turn, stop_at=stop_at, memory=memory)
+    source = (retry, retry_after, turn)
+    made = scenario(f"interruption.{name}", told, client=client, source=source)
     if memory is Session:
-        return scenario
+        return made
     reached = tuple(name for name in breakpoints if name != "draft kept")
-    return scenario.but(name=f"interruption.{name}_forgetful", breakpoints=reached)
+    return made.but(name=f"interruption.{name}_forgetful", breakpoints=reached)
 
 
 _GUARD: Final = ("checkpoint saved", "retry guard", "has streamed")

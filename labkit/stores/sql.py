@@ -8,21 +8,7 @@ import json
 from dataclasses import fields, replace
 from typing import Any, Final
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    Engine,
-    Integer,
-    MetaData,
-    Row,
-    String,
-    Table,
-    Text,
-    insert,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from labkit.recovery.stream.record import (
@@ -35,24 +21,26 @@ from labkit.recovery.stream.record import (
 )
 from labkit.recovery.stream.store import StreamExists, stale, unknown
 
-_tables: Final = MetaData()
+_tables: Final = sa.MetaData()
 
-RUNS: Final = Table(
+RUNS: Final = sa.Table(
     "stream_runs",
     _tables,
-    Column("run_id", String(200), primary_key=True),
-    Column("tenant", String(200), nullable=False),
-    Column("user", String(200), nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("record", Text, nullable=False),  # JSON: the other fields, but for the chunks
+    sa.Column("run_id", sa.String(200), primary_key=True),
+    sa.Column("tenant", sa.String(200), nullable=False),
+    sa.Column("user", sa.String(200), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("record", sa.Text, nullable=False),  # JSON: the other fields, but for the chunks
 )
 
-CHUNKS: Final = Table(
+CHUNKS: Final = sa.Table(
     "stream_chunks",
     _tables,
-    Column("run_id", String(200), primary_key=True),
-    Column("position", Integer, primary_key=True),
-    Column("text", Text, nullable=False),  # JSON too: a database may refuse NUL or half a pair
+    sa.Column("run_id", sa.String(200), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column(
+        "text", sa.Text, nullable=False
+    ),  # JSON too: a database may refuse NUL or half a pair
 )
 
 _OWN_COLUMNS: Final = frozenset({"run_id", "owner", "version", "chunks"})
@@ -62,7 +50,7 @@ _FIELDS: Final = [field.name for field in fields(StreamRun) if field.name not in
 class SQLStreamStore:
     """Keeps records in two tables of the database behind `engine`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         _tables.create_all(engine)
 
@@ -72,7 +60,7 @@ class SQLStreamStore:
         row = {"run_id": run.run_id, "tenant": owner.tenant, "user": owner.user}
         try:
             with self._engine.begin() as connection:
-                connection.execute(insert(RUNS).values(**row, version=1, record=_as_json(run)))
+                connection.execute(sa.insert(RUNS).values(**row, version=1, record=_as_json(run)))
                 return _keep_chunks(connection, run, 1)
         except IntegrityError:
             raise StreamExists(f"there is a stream {run.run_id!r} already") from None
@@ -81,7 +69,7 @@ class SQLStreamStore:
         """Keep a changed record; raises `StaleRecord` or `UnknownStream`."""
         version = run.version + 1
         mine = _owned(run.run_id, run.owner) & (RUNS.c.version == run.version)
-        changed = update(RUNS).where(mine).values(version=version, record=_as_json(run))
+        changed = sa.update(RUNS).where(mine).values(version=version, record=_as_json(run))
         with self._engine.begin() as connection:
             if connection.execute(changed).rowcount == 1:
                 return _keep_chunks(connection, run, version)
@@ -90,8 +78,10 @@ class SQLStreamStore:
 
     def load(self, run_id: str, owner: Owner) -> StreamRun:
         """The record as it was saved last; raises `UnknownStream`, also for a wrong owner."""
-        record = select(RUNS).where(_owned(run_id, owner))
-        pieces = select(CHUNKS.c.text).where(CHUNKS.c.run_id == run_id).order_by(CHUNKS.c.position)
+        record = sa.select(RUNS).where(_owned(run_id, owner))
+        pieces = (
+            sa.select(CHUNKS.c.text).where(CHUNKS.c.run_id == run_id).order_by(CHUNKS.c.position)
+        )
         with self._engine.begin() as connection:
             row = connection.execute(record).first()
             if row is None:
@@ -107,18 +97,18 @@ class SQLStreamStore:
         self._engine.dispose()
 
 
-def _owned(run_id: str, owner: Owner) -> ColumnElement[bool]:
+def _owned(run_id: str, owner: Owner) -> sa.ColumnElement[bool]:
     theirs = (RUNS.c.tenant == owner.tenant) & (RUNS.c.user == owner.user)
     return (RUNS.c.run_id == run_id) & theirs
 
 
-def _keep_chunks(connection: Connection, run: StreamRun, version: int) -> StreamRun:
+def _keep_chunks(connection: sa.Connection, run: StreamRun, version: int) -> StreamRun:
     new = [
         {"run_id": run.run_id, "position": position, "text": json.dumps(text)}
         for position, text in enumerate(run.chunks[run.stored_chunks :], run.stored_chunks)
     ]
     if new:
-        connection.execute(insert(CHUNKS), new)
+        connection.execute(sa.insert(CHUNKS), new)
     return replace(run, version=version, stored_chunks=len(run.chunks))
 
 
@@ -132,7 +122,7 @@ def _plain(value: Any) -> dict[str, Any]:
 
 
 def _from_row(
-    row: Row[Any], kept: dict[str, Any], owner: Owner, chunks: tuple[str, ...]
+    row: sa.Row[Any], kept: dict[str, Any], owner: Owner, chunks: tuple[str, ...]
 ) -> StreamRun:
     kept["request"] = StreamRequest(**{**kept["request"], "tools": (*kept["request"]["tools"],)})
     kept["calls"] = tuple(ToolCall(**call) for call in kept["calls"])

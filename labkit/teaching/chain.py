@@ -4,7 +4,7 @@
 
 Calls of one function by one caller are one line, with their number. Behind it stand the virtual
 time of the first call and the breakpoints that were passed. Under a task stands what no recorded
-function called.
+function called. A private helper is told as a part of its caller.
 """
 
 from typing import Any, Final, NamedTuple
@@ -55,9 +55,11 @@ def calls(run: Run) -> list[Call]:
             above = by_frame.get(place.caller) or found.setdefault(
                 task, Call(task, [place.time], {})
             )
-            path = (*above.path, place.function)
-            by_frame[place.frame] = found.setdefault(path, Call(path, [], {}))
-            by_frame[place.frame].times.append(place.time)
+            if place.function[0].isalpha():  # neither _private nor <lambda>
+                path = (*above.path, place.function)
+                above = found.setdefault(path, Call(path, [], {}))
+                above.times.append(place.time)
+            by_frame[place.frame] = above
         if place.breakpoint:
             by_frame[place.frame].passed.setdefault(place.breakpoint, place.time)
     rank = {path: number for number, path in enumerate(found)}

@@ -2,7 +2,8 @@
 
     Chart(draw, text, title)      # in a notebook the picture; elsewhere, and for a check, the text
 
-Colours are told apart by colour-blind eyes (Okabe and Ito), and none is the only sign of anything.
+A screen reader speaks the text in place of the picture. JupyterLab gives a bare picture no such
+text, so a widget shows it; what is stored holds the picture too, for where no kernel runs.
 """
 
 import io
@@ -16,19 +17,23 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from PIL import Image
 
-BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-SKY, YELLOW, PINK, GREY, INK = "#56B4E9", "#F0E442", "#CC79A7", "#DDDDDD", "#222222"
+from .controls import TwoForms, html
+from .phrases import cell
 
 _STYLE: Final[Any] = {"font.family": ["DejaVu Sans"], "text.parse_math": False}  # comes with it
 
 
-class Chart:
+class Chart(TwoForms):
     """A picture and its text form; `figure` is matplotlib's own, to go on with."""
 
     def __init__(self, draw: Callable[[], Figure], text: str, title: str) -> None:
         self._draw = draw
-        self.text = text
+        self._text = text
         self.title = title
+
+    def text(self) -> str:
+        """What the picture shows, in words."""
+        return self._text
 
     @cached_property
     def figure(self) -> Figure:
@@ -46,8 +51,16 @@ class Chart:
         Image.open(full).convert("RGB").quantize(128).save(small, "PNG", optimize=True)
         return small.getvalue()
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": self.text, "image/png": b64encode(self.png).decode()}
+    @property
+    def html(self) -> str:
+        """The picture as markup, with its text form in place of it for who cannot see it."""
+        words, data = cell(self._text, keep="\n"), b64encode(self.png).decode()
+        return f'<img style="max-width:100%" alt="{words}" src="data:image/png;base64,{data}">'
 
-    def __repr__(self) -> str:
-        return f"<{self.title}>"
+    @cached_property
+    def widget(self) -> Any:
+        """The picture as a widget, built when first shown."""
+        return html(self.html)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {**super()._repr_mimebundle_(), "image/png": b64encode(self.png).decode()}

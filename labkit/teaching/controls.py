@@ -1,16 +1,12 @@
-"""What the widgets here share: escaped text, labelled buttons, and errors that are seen.
-
-Text from a script, a model or a learner goes through `pre` or `cell`, and is never markup.
-"""
+"""What the widgets here share: escaped text, labelled buttons, and errors that are seen."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from html import escape
 from typing import Any, Final
 
 import ipywidgets as ipw
 
-from .phrases import printable
+from .phrases import cell
 
 MONO: Final = "font-family:var(--jp-code-font-family,monospace);font-size:12.5px;line-height:1.45"
 MARK: Final = "background:#ffe08a;color:#111"  # on any theme; a word or an arrow says the same
@@ -42,11 +38,6 @@ class TwoForms:
 def html(markup: str = "", **layout: Any) -> Any:
     """A widget of markup whose parts have been escaped."""
     return ipw.HTML(markup, layout=ipw.Layout(**layout))
-
-
-def cell(text: str, *, keep: str = "") -> str:
-    """`text` as markup that shows exactly it."""
-    return escape(printable(text, keep=keep))
 
 
 def pre(text: str, *, wrap: bool = False) -> str:
@@ -94,17 +85,21 @@ def button(label: str, tooltip: str, act: Callable[[], object], message: Any) ->
     return made
 
 
-def heard(act: Callable[..., object], message: Any) -> Callable[..., None]:
+def heard(act: Callable[..., object], message: Any, meanwhile: str = "") -> Callable[..., None]:
     """`act` with its errors shown in `message`, an HTML widget, since a callback has no cell.
 
-    A screen reader speaks it; a word says that it is an error, not only its colour.
+    `meanwhile` stands there while it runs. A screen reader speaks both; a word says that it is an
+    error, not only its colour.
     """
 
     @wraps(act)
     def safely(*arguments: Any) -> None:
-        message.value = ""
+        working = meanwhile and f'<div role="status">{meanwhile}</div>'
+        message.value = working
         try:
             act(*arguments)
+            if message.value == working:  # else what it called has said what went wrong
+                message.value = ""
         except Exception as error:
             style = "background:#fff3cd;color:#111;border-left:4px solid #d55e00;padding:4px 8px"
             named = cell(f"{type(error).__name__}: {error}")

@@ -12,7 +12,6 @@ in the same case, and what it does is right.
 import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -26,7 +25,7 @@ from labkit.scenarios.catalogue import find, load
 from labkit.simulation import Run, Unknown, simulate
 
 from .answers import answers
-from .said import Told, texts
+from .said import Told, pick, texts
 
 LABKIT: Final = Path(__file__).parents[1]
 Tried = tuple[str, Run | None]  # what is wrong, "" for nothing, and the run where there is one
@@ -43,52 +42,47 @@ class Checked(Told):
 
 def exercise(name: str) -> Told:
     """The task, and the code to start from; raises `Unknown` with the exercises there are."""
-    found = _find(name)
+    name, found = _find(name)
     return Told(f"Exercise {name}: {found['task']}\n\n{found['start']}")
 
 
 def check(name: str, learners: Any) -> Checked:
     """Try what the learner made in every case; the first one that fails is named."""
-    cases, wanted = _find(name)["cases"], next(iter(signature(TRIALS[name]).parameters))
-    if wanted != "value" and not callable(learners):
-        return Checked(f"{name}: give it a function: {wanted}")
-    for case in cases:
-        wrong, run = _tried(name, learners, case)
+    name, found = _find(name)
+    trial = TRIALS[name]
+    if trial is not _script and not callable(learners):
+        return Checked(f"{name}: give it a function: {found['name']}")
+    for case in found["cases"]:
+        try:
+            wrong, run = trial(learners, case)
+        except Exception as raised:
+            wrong, run = _told(raised), None
+        if run and run.error and not isinstance(run.error, ProviderError):
+            wrong = _told(run.error)  # it may be right to let a provider's error leave
         if wrong:
             told = f"{name}: not solved yet\nCase: {run.scenario.claim if run else case}\n{wrong}"
             return Checked(told, run=run)
     answers().put(f"exercise/{name}", "solved")
-    return Checked(f"{name}: solved, in all {len(cases)} cases", solved=True)
+    return Checked(f"{name}: solved, in all {len(found['cases'])} cases", solved=True)
 
 
 def hint(name: str, number: int = 1) -> Told:
     """The first hint, or the second."""
     if number not in (1, 2):
         raise Unknown("hint", number, (1, 2))
-    return Told(f"{name}, hint {number} of 2: {_find(name)['hints'][number - 1]}")
+    name, found = _find(name)
+    return Told(f"{name}, hint {number} of 2: {found['hints'][number - 1]}")
 
 
 def solution(name: str) -> Told:
     """One solution; there are others."""
-    return Told(_find(name)["solution"])
+    return Told(_find(name)[1]["solution"])
 
 
-def _find(name: str) -> dict[str, Any]:
+def _find(name: str) -> tuple[str, dict[str, Any]]:
     known = texts("retry")
-    if name not in known:
-        raise Unknown("exercise", name, known)
-    return dict(known[name])
-
-
-def _tried(name: str, learners: Any, case: Any) -> Tried:
-    """One case; what the learner's code raises is told in words."""
-    try:
-        wrong, run = TRIALS[name](learners, case)
-    except Exception as raised:
-        return _told(raised), None
-    if run is None or run.error is None or isinstance(run.error, ProviderError):
-        return wrong, run  # it may be right to let a provider's error leave
-    return _told(run.error), run
+    name = pick("exercise", name, list(known))
+    return name, known[name]
 
 
 def _told(error: BaseException) -> str:
@@ -128,7 +122,7 @@ def _client(my_client: Any, case: str) -> Tried:
 
 def _script(value: Any, case: str) -> Tried:
     """labkit's client gives up on the script after text; a loop around the stream does not."""
-    own, loop = (_run(script(value), client) for client in (clients.careful, clients.starts_over))
+    own, loop = _run(script(value), clients.careful), _run(script(value), clients.starts_over)
     if own.error is None:
         return "labkit came to an answer: let something fail after the first text.", own
     if not own.text:

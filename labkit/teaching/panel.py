@@ -20,8 +20,8 @@ from labkit.scenarios import catalogue
 from labkit.simulation import Fault, Run, Scenario
 from labkit.simulation.faults import TASK_FAULTS
 
-from .controls import TwoForms, cell, heard, html, parts, pre, row
-from .phrases import seconds
+from .controls import TwoForms, heard, html, parts, pre, row
+from .phrases import cell, seconds
 from .timeline import timeline
 from .token import CLIENT, from_token, numbers, token_of
 from .views import run_text
@@ -60,10 +60,10 @@ class Bench(traitlets.HasTraits):
         self.run = catalogue.simulate(run.scenario, policy=policy, faults=faults, seed=seed)
 
     def strikes(self, kind: str, phase: str = "waiting") -> list[tuple[str, Fault]]:
-        """The faults of a kind that can strike, with words for where each does."""
-        run = self.run
-        found = []
-        for point in catalogue.points(run.scenario, kind, policy=run.policy, seed=run.seed):
+        """The faults of a kind that can strike, with words for where each does; none for ""."""
+        run, found = self.run, []
+        inputs = {"policy": run.policy, "seed": run.seed}
+        for point in catalogue.points(run.scenario, kind, **inputs) if kind else ():
             words = f"{point.task} in {point.function}, {seconds(point.time)}"
             task = point.task if kind in TASK_FAULTS else CLIENT
             found.append((words, Fault(kind, point.number, task, phase)))
@@ -89,14 +89,13 @@ class Panel(TwoForms):
     @cached_property
     def widget(self) -> Any:
         """The widget, built when first shown."""
-        model, self._message, self._told, self._numbers = self.model, html(), html(), row()
+        model, self._message, self._where = self.model, html(min_height="2em"), html()
+        self._picture, self._told, self._numbers = html(), html(), row()
         names = list(dict.fromkeys([model.run.scenario.name, *catalogue.names()]))
         self._scenario = self._made(ipw.Dropdown, "scenario", model.open, options=names)
         self._kind = self._made(ipw.ToggleButtons, "fault", self._strike, "100%", options=KINDS)
         self._place = self._made(ipw.BoundedIntText, "strikes at", self._strike, "200px")
-        self._where = html()
         self._token = self._made(ipw.Text, "token", model.open, continuous_update=False)
-        self._picture = ipw.Image(layout={"max_width": "100%", "width": "auto"})
         self._fields: dict[str, Any] = {}
         model.observe(self._draw, "run")
         self._draw()
@@ -104,22 +103,17 @@ class Panel(TwoForms):
         return ipw.VBox([*choices, self._numbers, self._message, self._picture, self._told])
 
     def _strike(self, _: Any) -> None:
-        kind, place = self._kind.value, self._place.value
-        there = self.model.strikes(*kind) if kind[0] else []
-        self.model.strike(*[fault for _, fault in there[: place + 1][-1:]])
+        there = self.model.strikes(*self._kind.value)
+        self.model.strike(*[fault for _, fault in there[: self._place.value + 1][-1:]])
 
     def _made(
         self, kind: Any, label: str, act: Callable[[Any], object], width: str = "400px", **more: Any
     ) -> Any:
         """A control whose value goes to `act` when the reader changes it."""
-
-        def moved(change: Any) -> None:
-            if not self._drawing:
-                act(change["new"])
-
         style = {"description_width": "100px"}
         made = kind(description=label, layout={"width": width}, style=style, **more)
-        made.observe(heard(moved, self._message), "value")
+        run = heard(lambda change: act(change["new"]), self._message, "working…")
+        made.observe(lambda change: None if self._drawing else run(change), "value")
         return made
 
     def _draw(self, _: Any = None) -> None:
@@ -129,7 +123,7 @@ class Panel(TwoForms):
         finally:
             self._drawing = False
         run, before = self.model.run, self.model.before
-        self._picture.value = timeline(run, before, marks=("now: ", "before: ")).png
+        self._picture.value = timeline(run, before, marks=("now: ", "before: ")).html
         told = [("now", run_text(run)), ("before", run_text(before) if before else "nothing yet")]
         self._told.value = parts(*((name, pre(text, wrap=True)) for name, text in told))
 
@@ -138,7 +132,7 @@ class Panel(TwoForms):
         self._scenario.value, self._token.value = run.scenario.name, token_of(run)
         first = run.faults[0] if run.faults else None
         self._kind.value = (first.kind, first.phase) if first else ("", "")
-        there = self.model.strikes(first.kind, first.phase) if first else []
+        there = self.model.strikes(*self._kind.value)
         number = next((n for n, (_, fault) in enumerate(there) if fault == first), None)
         self._place.max, self._place.disabled = max(0, len(there) - 1), not there
         self._place.value = number or 0
@@ -152,11 +146,10 @@ class Panel(TwoForms):
             self._fields[name].value = value
 
     def _field(self, name: str, value: float) -> Any:
-        def act(new: float) -> None:
-            self.model.change(**{name: new})
-
         kind, step = (ipw.IntText, 1) if isinstance(value, int) else (ipw.FloatText, 0.5)
-        return self._made(kind, name, act, "200px", step=step)
+        return self._made(
+            kind, name, lambda new: self.model.change(**{name: new}), "200px", step=step
+        )
 
 
 def panel(scenario: str | Scenario = "retry.guarded") -> Panel:

@@ -1,9 +1,12 @@
 """How values are put for a reader: times and text from elsewhere, in any view.
 
+Text from a script, a model or a learner goes through `printable`, and into markup through `cell`.
+
 seconds(5.70001)    # '5.7 s'
 """
 
 import unicodedata
+from html import escape
 from typing import Final
 
 MOST: Final = 2_000  # characters of one text in a view
@@ -24,6 +27,11 @@ def span(start: float, end: float) -> str:
 def printable(text: str, *, keep: str = "") -> str:
     """`text` as it reads; what would act on a screen becomes an escape, but for those in `keep`."""
     return "".join(_escaped(c) if _acts(c) and c not in keep else c for c in text)
+
+
+def cell(text: str, *, keep: str = "") -> str:
+    """`text` as markup that shows exactly it, also inside an attribute's double quotes."""
+    return escape(printable(text, keep=keep))
 
 
 def cut(text: str, most: int) -> str:

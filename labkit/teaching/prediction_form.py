@@ -9,9 +9,8 @@ from typing import Any, Final
 import ipywidgets as ipw
 
 from .controls import button, heard, html, pre
-from .predictions import Grades, Predictions
+from .predictions import Cell, Grades, Predictions
 from .stepper import stepper
-from .tables import Cell
 
 KEYS: Final = "By keyboard: Tab to a list, Space opens it, arrows and Enter choose."
 
@@ -25,9 +24,9 @@ class Form:
         self._steps, self._place = ipw.VBox(), ipw.VBox()
         self._choices: dict[Cell, Any] = {}
         parts: list[Any] = [ipw.Label(KEYS)]
-        for number, (row, words) in enumerate(model.table.rows.items(), start=1):
+        for number, (row, words) in enumerate(model.rows.items(), start=1):
             parts.append(ipw.Label(f"{number}. {words}"))
-            for column in model.table.columns:
+            for column in model.columns:
                 self._choices[row, column] = self._choice(number, (row, column))
                 parts.append(self._choices[row, column])
         parts.append(button("Grade my answers", "Run each row", self._grade, self._message))
@@ -36,7 +35,7 @@ class Form:
 
     def _choice(self, number: int, cell: Cell) -> Any:
         """A list for one cell; the row's number tells equal questions apart."""
-        column = self._model.table.columns[cell[1]]
+        column = self._model.columns[cell[1]]
         made = ipw.Dropdown(
             options=[("choose...", ""), *((choice, choice) for choice in column["choices"])],
             value=self._model.given.get(cell, ""),
@@ -60,10 +59,14 @@ class Form:
         grades = self._model.grade()
         self._graded.value = pre(grades.text(), wrap=True)
         self._steps.children = [
-            button(f"Step there: {choice.description}", "Open the stepper", go, self._message)
-            for cell, choice in self._choices.items()
-            for go in [partial(self._step, grades, cell)]
-            if grades[cell].state == "wrong"
+            button(
+                f"Step there: {self._choices[cell].description}",
+                "Open the stepper",
+                partial(self._step, grades, cell),
+                self._message,
+            )
+            for cell, grade in grades.grades.items()
+            if grade.state == "wrong"
         ]
 
     def _step(self, grades: Grades, cell: Cell) -> None:

@@ -1,15 +1,16 @@
 """Predictions: answer before anything runs, then be graded by the runs themselves.
 
-Rules: a right answer is never stored, a fact of the run's trace is; without an answer nothing is
-revealed; every verdict names the event that decided it. What was answered when first graded stays
-beside what was answered later.
+Rules: scenarios are the rows, and the columns are facts of a trace, read by the function of that
+name in `labkit.scenarios.facts`. Words and choices stand in `data/exercises/predictions.toml`, a
+right answer nowhere. Without an answer nothing is revealed; every verdict names the event that
+decided it. What was answered when first graded stays beside what was answered later.
 
     table = labkit.predict("interruptions")
     table.answer("429 before", "retried?", "yes, after a wait")
     table.grade().view("429 before", "retried?")    # the place at the event that decided it
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,46 +19,69 @@ from traitlets import Dict, HasTraits
 
 from labkit.recovery.errors import ProviderError
 from labkit.scenarios import catalogue
-from labkit.simulation import Event, Run, SimulationError, Unknown, View
+from labkit.scenarios.facts import FACTS
+from labkit.simulation import Event, Run, SimulationError, View
 
 from .answers import Answer, answers
 from .controls import TwoForms
-from .said import Told, pick
-from .tables import FACTS, Cell, Table, tables
+from .said import Told, pick, texts
+
+Cell = tuple[str, str]  # scenario and column
 
 
 def predict(name: str) -> "Predictions":
     """The prediction table of that name, with the answers of before; raises `Unknown`."""
-    known = tables()
-    if name not in known:
-        raise Unknown("prediction table", name, known)
-    return Predictions(known[name])
+    return Predictions(pick("prediction table", name, list(texts("predictions")["tables"])))
 
 
 class Predictions(HasTraits, TwoForms):
-    """A learner's answers to one table; `given` maps (scenario, column) to a choice."""
+    """One table with a learner's answers; `given` maps (scenario, column) to a choice.
+
+    `rows` maps a scenario to its words, `columns` a name to its "words" and "choices", and `cells`
+    every cell, row by row, to the id under which its answer is kept.
+    """
 
     given: "Dict[Any, Any]" = Dict()
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.table = table
-        self.title = f"predictions {table.name}"
+        told = texts("predictions")
+        table = told["tables"][name]
+        self.name = name
+        self.title = f"predictions {name}"
+        self.about: str = table["title"]
+        self.rows: Mapping[str, str] = table["rows"]
+        self.columns: Mapping[str, Any] = {column: told[column] for column in table["columns"]}
+        self.cells = {(r, c): f"{name}/{r}/{c}" for r in self.rows for c in self.columns}
+        self.variants: list[str] = table.get("variants", [])
         self.refresh()
 
     def answer(self, row: str, column: str, choice: str) -> Told:
         """Give or change one answer, keep it and say so; raises `Unknown` with what there is."""
-        cell = self.table.cell(row, column)
-        choices = {choice: choice for choice in self.table.columns[cell[1]]["choices"]}
-        chosen = pick("choice", choice, choices)
-        answers().put(self.table.cells()[cell], chosen)
+        cell = self.cell(row, column)
+        asked = self.columns[cell[1]]
+        chosen = pick("choice", choice, asked["choices"])
+        answers().put(self.cells[cell], chosen)
         self.refresh()
-        asked = self.table.columns[cell[1]]["words"]
-        return Told(f"Answered: {self.table.rows[cell[0]]}. {asked} {chosen}")
+        return Told(f"Answered: {self.rows[cell[0]]}. {asked['words']} {chosen}")
+
+    def cell(self, row: str, column: str) -> Cell:
+        """The cell that is meant, by names, words or parts of them; raises `Unknown`."""
+        questions = {name: asked["words"] for name, asked in self.columns.items()}
+        return pick("row", row, self.rows), pick("column", column, questions)
 
     def refresh(self) -> None:
         """Look again at what is kept: another kernel may have answered."""
-        self.given = {cell: answer.latest for cell, answer in self._kept().items()}
+        self.given = {cell: answer.latest for cell, answer in self.kept().items()}
+
+    def kept(self) -> dict[Cell, Answer]:
+        """The answer to each cell that has one of its choices."""
+        known, found = answers().all(), {}
+        for cell, question in self.cells.items():
+            answer, choices = known.get(question), self.columns[cell[1]]["choices"]
+            if answer and answer.latest in choices and answer.first in (None, *choices):
+                found[cell] = answer
+        return found
 
     def grade(self, *, policy: Any = None, variant: str = "", reveals: bool = False) -> "Grades":
         """Run each row and grade its answers; `variant` names another way to run the same rows.
@@ -65,37 +89,43 @@ class Predictions(HasTraits, TwoForms):
         Cells without an answer stay hidden unless it `reveals` them. An error that ends a run and
         is not a provider's, such as `Livelock`, leaves.
         """
-        if variant and variant not in (known := self._variants()):
-            raise Unknown("variant", variant, known)
-        tail = f"_{variant}" if variant else ""
-        runs = {row: catalogue.simulate(row + tail, policy=policy) for row in self.table.rows}
+        how, tail = "Corrected" if reveals else "Graded", ""
+        if variant:
+            named = pick("variant", variant, self.variants)
+            how, tail = f"{how} ({named})", f"_{named}"
+        runs = {row: catalogue.simulate(row + tail, policy=policy) for row in self.rows}
         for run in runs.values():
             if run.error is not None and not isinstance(run.error, ProviderError):
                 raise run.error
-        answers().mark_graded([self.table.cells()[cell] for cell in self._kept()])
-        kept, grades = self._kept(), {}
-        for row, column in self.table.cells():
+        answers().mark_graded([self.cells[cell] for cell in self.kept()])
+        kept, grades = self.kept(), {}
+        for row, column in self.cells:
             given, trace = kept.get((row, column)), runs[row].trace
             fact = FACTS[column](trace)
             told = given or reveals
             grades[row, column] = Grade(given, fact.answer, trace[fact.event]) if told else Grade()
-        title = "Corrected" if reveals else "Graded"
-        how = ["policy=..."] if policy else []
-        again = ", ".join([*how, f'variant="{variant}"'] if variant else how)
-        title += f" ({variant})" if variant else ""
-        return Grades(self.table, grades, runs, title, f"table.grade({again})")
+        return Grades(self, grades, runs, how)
 
     def corrected(self, *, policy: Any = None, variant: str = "") -> "Grades":
         """The whole key, read from the runs, beside the answers of before and after."""
         return self.grade(policy=policy, variant=variant, reveals=True)
 
+    def lines(self, told: Callable[[Cell], str]) -> list[str]:
+        """The table as text: after each question what is `told` of its cell."""
+        lines = []
+        for number, (row, words) in enumerate(self.rows.items(), start=1):
+            lines.append(f" {number}. {words}")
+            for name, asked in self.columns.items():
+                lines.append(f"    {asked['words']:<46}{told((row, name))}")
+        return lines
+
     def text(self) -> str:
         """The questions with the answers given so far, and the choices."""
-        lines = self.table.lines(lambda cell: self.given.get(cell, "..."))
-        columns = self.table.columns.items()
+        lines = self.lines(lambda cell: self.given.get(cell, "..."))
+        columns = self.columns.items()
         choices = [f"    {name}: {' | '.join(column['choices'])}" for name, column in columns]
         how = "Answer in the form, or by table.answer(row, column, choice)"
-        return "\n".join([f"Predict: {self.table.title}", *lines, "Choices", *choices, how])
+        return "\n".join([f"Predict: {self.about}", *lines, "Choices", *choices, how])
 
     @cached_property
     def widget(self) -> Any:
@@ -103,21 +133,6 @@ class Predictions(HasTraits, TwoForms):
         from .prediction_form import Form
 
         return Form(self).box
-
-    def _variants(self) -> list[str]:
-        """The names of the other ways to run, which each row has."""
-        known, first = catalogue.names(), next(iter(self.table.rows))
-        tails = [name.removeprefix(first) for name in known if name.startswith(f"{first}_")]
-        return [tail[1:] for tail in tails if all(row + tail in known for row in self.table.rows)]
-
-    def _kept(self) -> dict[Cell, Answer]:
-        """The answer to each cell that has one of its choices."""
-        known, found = answers().all(), {}
-        for cell, question in self.table.cells().items():
-            answer, choices = known.get(question), self.table.columns[cell[1]]["choices"]
-            if answer and answer.latest in choices and answer.first in (None, *choices):
-                found[cell] = answer
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,38 +159,31 @@ class Grade:
         told = f"the run: {self.right}"
         if self.given:
             first, now = self.given.first, self.given.latest
-            yours = (
-                f"your answer: {now}" if first in (None, now) else f"first: {first}   now: {now}"
-            )
+            changed = first not in (None, now)
+            yours = f"first: {first}   now: {now}" if changed else f"your answer: {now}"
             told = f"{self.state}\n       {yours}   {told}"
         return f"{told}\n       {self.event!r}"
 
 
 class Grades(Told):
-    """The grades of one table by cell, and the `runs` by row that they were read from.
-
-    `again` is the call that makes them.
-    """
+    """The grades of a table: `grades` by cell, and the `runs` by row that they were read from."""
 
     def __init__(
-        self,
-        table: Table,
-        grades: Mapping[Cell, Grade],
-        runs: Mapping[str, Run],
-        title: str,
-        again: str,
+        self, table: Predictions, grades: Mapping[Cell, Grade], runs: Mapping[str, Run], how: str
     ) -> None:
         lines = table.lines(lambda cell: str(grades[cell]))
         states = [grade.state for grade in grades.values()]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
-        step = [f"Step to an event: {again}.view(row, column)"] if "wrong" in states else []
-        super().__init__("\n".join([f"{title}: {table.title}", *lines, counts, *step]))
+        step = ["Step to an event: .view(row, column) of these grades"] if "wrong" in states else []
+        super().__init__("\n".join([f"{how}: {table.about}", *lines, counts, *step]))
         self.table = table
         self.grades = grades
         self.runs = runs
 
     def __getitem__(self, cell: Cell) -> Grade:
-        return self.grades[self.table.cell(*cell)]
+        """The grade of (row, column); raises `Unknown` with what there is."""
+        pair = cell if isinstance(cell, tuple) and len(cell) == 2 else (cell, None)
+        return self.grades[self.table.cell(*pair)]
 
     def view(self, row: str, column: str) -> View:
         """The place in the source at which the deciding event has just happened.
@@ -184,7 +192,7 @@ class Grades(Told):
         """
         event = self[row, column].event
         if event is None:
-            raise SimulationError(f"{self.table.title}: no answer yet, so answer it first")
+            raise SimulationError(f"{self.table.about}: no answer yet, so answer it first")
         run = self.runs[self.table.cell(row, column)[0]]
         after = (place for place in run.recorded if place.event >= event.index)
         return View(run, next(after, run.recorded[-1]))

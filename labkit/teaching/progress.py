@@ -6,7 +6,7 @@ labkit.progress("stream checks", blocked="no Chromium here")
 labkit.progress(reason="the reader has acted on what was shown")
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from labkit.simulation import Run, SimulationError
@@ -14,19 +14,7 @@ from labkit.simulation import Run, SimulationError
 from .answers import Answer, answers
 from .phrases import quoted
 from .said import Told, pick, texts
-from .tables import tables
 
-TESTS: Final = "python -m labkit test tests/recovery"
-LATER: Final = "a later lesson"
-STEPS: Final = {  # a step, and how it is done
-    "retry checks run": f'{TESTS}, then labkit.progress("retry checks")',
-    "stop checks run": f"{TESTS}/test_cancel.py tests/recovery/test_turn.py, "
-    'then labkit.progress("stop checks")',
-    "stream checks run": LATER,
-    "retry chain drawn": "labkit.chain(run) of a run with a failure",
-    "stop chain drawn": "labkit.chain(run) of a run with a stop",
-    "stream chain drawn": LATER,
-}
 REASON: Final = "one reason why visible output cannot be replayed safely"
 
 
@@ -40,11 +28,11 @@ def progress(step: str | None = None, *, blocked: str = "", reason: str = "") ->
             raise SimulationError(f"say it in words: blocked and reason are texts, not {text!r}")
     store = answers()
     if step is not None or blocked:
-        meant = pick("step", step, {name: name for name in STEPS})
+        meant = pick("step", step, list(texts("progress")))
         store.put(f"step/{meant}", f"blocked: {blocked}" if blocked else "done")
     if reason:
         store.put("reason", reason)
-    return Told("\n".join(f"{state:<9}{words}" for state, words in _items(store.all())))
+    return Told("\n".join(f"{state:<9}{words}" for state, words in _items()))
 
 
 def drawn(run: Run) -> None:
@@ -57,19 +45,21 @@ def drawn(run: Run) -> None:
         answers().put("step/retry chain drawn", "done")
 
 
-def _items(known: Mapping[str, Answer]) -> Iterator[tuple[str, str]]:
-    for table in tables().values():
-        given = [known[key] for key in table.cells().values() if key in known]
-        graded = sum(answer.first is not None for answer in given)
-        state = "done" if graded == len(table.cells()) else "open"
-        counted = f"{len(given)} of {len(table.cells())} answered, {graded} graded"
-        yield state, f"predictions {table.name}: {counted}"
+def _items() -> Iterator[tuple[str, str]]:
+    from .predictions import predict  # brings ipywidgets
+
+    known = answers().all()
+    for name in texts("predictions")["tables"]:
+        table = predict(name)
+        graded = sum(answer.first is not None for answer in table.kept().values())
+        state = "done" if graded == len(table.cells) else "open"
+        counted = f"{len(table.given)} of {len(table.cells)} answered, {graded} graded"
+        yield state, f"predictions {name}: {counted}"
     for name, exercise in texts("retry").items():
         state = "done" if f"exercise/{name}" in known else "open"
         yield state, f"exercise {name}: {exercise['task']}"
-    for step, how in STEPS.items():
-        noted = known.get(f"step/{step}", Answer("open")).latest
-        state, _, why = noted.partition(": ")
+    for step, how in texts("progress").items():
+        state, _, why = known.get(f"step/{step}", Answer("open")).latest.partition(": ")
         yield state, f"{step}: {quoted(why) if why else how}" if state != "done" else step
     told = quoted(known["reason"].latest) if "reason" in known else 'labkit.progress(reason="...")'
     yield "done" if "reason" in known else "open", f"{REASON}: {told}"

@@ -5,7 +5,7 @@ pick("column", "retried?", {"retried": "Is it tried again?"})    # 'retried'
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,20 +34,21 @@ def texts(name: str) -> dict[str, Any]:
     return tomllib.loads((TEXTS / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def pick(what: str, given: object, known: Mapping[str, str]) -> str:
-    """The key of `known` (key -> words) that `given` names: a key, its words, or a part of one.
+def pick(what: str, given: object, known: Iterable[str] | Mapping[str, str]) -> str:
+    """The key of `known` that `given` names: a key, its words where it has some, or a part of one.
 
     Upper case and a question mark do not matter. Raises `Unknown`, which lists what there is, where
     nothing fits, or those that fit where more than one does.
     """
+    words = known if isinstance(known, Mapping) else {key: key for key in known}
     wanted = _plain(given)
-    exact = [key for key, words in known.items() if wanted in (_plain(key), _plain(words))]
-    partly = [key for key, words in known.items() if wanted in _plain(f"{key} {words}")]
+    exact = [key for key in words if wanted in (_plain(key), _plain(words[key]))]
+    partly = [key for key in words if wanted in _plain(f"{key} {words[key]}")]
     fitting = exact or partly
     if len(fitting) == 1:
         return fitting[0]
     several = [key for key in fitting if wanted]
-    listed = [repr(known[key]) for key in several or known]
+    listed = [repr(words[key]) for key in several or words]
     raise Unknown(what, given, listed, several=bool(several))
 
 

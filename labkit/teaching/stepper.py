@@ -17,8 +17,8 @@ import traitlets
 from labkit.simulation import Run, Scenario, View
 from labkit.simulation.breakpoints import short, source
 
-from .controls import MARK, MONO, TwoForms, button, cell, heard, html, parts, pre, row, table
-from .phrases import seconds
+from .controls import MARK, MONO, TwoForms, button, heard, html, parts, pre, row, table
+from .phrases import cell, seconds
 from .said import as_run
 from .views import local_rows, page, view_text
 

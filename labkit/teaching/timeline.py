@@ -6,7 +6,8 @@
 `story` reads bars and marks from the trace, and both picture and text form are made from these, so
 that they say the same. One lane each for the provider's requests (which follow one another, as in
 one stream), the client's waits, what the page showed, what was kept, what came from outside, and
-the findings. A bar's pattern and label say how it ended, not its colour alone.
+the findings; words and looks stand in `data/exercises/timeline.toml`. Any other actor has a lane of
+its own. A bar's pattern and label say how it ended, not its colour alone.
 """
 
 from collections import defaultdict
@@ -21,9 +22,9 @@ from matplotlib.ticker import MaxNLocator
 
 from labkit.simulation import Event, Run, Scenario
 
-from .chart import BLUE, GREEN, GREY, INK, ORANGE, PINK, RED, SKY, YELLOW, Chart
+from .chart import Chart
 from .phrases import MOST, cut, printable, quoted, seconds, span
-from .said import as_run
+from .said import as_run, texts
 
 WIDTH: Final = 9.6  # inches, as wide as a notebook at 1280 pixels allows
 ROW: Final = 0.27  # inches of a row of marks
@@ -33,28 +34,9 @@ MOST_ROWS: Final = 6  # with labels in a lane; what is left shares one more, wit
 LABEL: Final = 46  # characters of a label
 CHARACTER: Final = 0.0092  # of the axis' length, an average one
 
+_LOOKS: Final = texts("timeline")  # "colours", and words and look of "endings" and "marks"
 LANES: Final = ("provider", "waits", "page", "kept", "tasks, faults", "findings")
-_ENDINGS: Final = {  # how a request may end, the most telling first; the bar's colour and pattern
-    "finish": ("finished ({reason})", GREEN, ""),
-    "http_error": ("refused, {status}", RED, "xxx"),
-    "error": ("error {code}", RED, "xxx"),
-    "drop": ("connection dropped", RED, "xxx"),
-    "end": ("ended without a finish reason", RED, "xxx"),
-    "closed": ("ended without a finish reason", RED, "xxx"),
-    "stall": ("stalled at {at}", SKY, ""),
-    "left": ("left by the client ({how})", GREY, ".."),
-    "request": ("still open at the end", GREY, ".."),
-}
-_MARKS: Final = {  # the events that are marks: lane, words, the mark's colour and sign
-    ("page", "status"): ("page", "status: {text}", PINK, "d"),
-    ("session", "checkpoint"): ("kept", "checkpoint: {step}", BLUE, "s"),
-    ("session", "draft"): ("kept", "draft ({reason}): '{text}'", ORANGE, "^"),
-    ("ledger", "effect"): ("kept", "effect: {name}", RED, "*"),
-    ("user", "cancel"): ("tasks, faults", "user cancels {task}", RED, "X"),
-    ("lab", "fault"): ("tasks, faults", "fault: {fault}", RED, "P"),
-    ("lab", "left_over"): ("tasks, faults", "{task} left over", RED, "D"),
-    ("lab", "end"): ("tasks, faults", "{task} ends: {outcome}", INK, "|"),
-}
+_TOLD: Final = ("provider", "client", "turn", "page", "session", "ledger", "user", "lab")
 _DELTAS: Final = ("role", "say", "think", "call", "finish")
 _CUTS: Final = ("cancel", "fault", "end")
 
@@ -105,30 +87,39 @@ def story(run: Run) -> list[Item]:
     events = run.trace
     items = [*_requests(events), *_waits(events), *_segments(events)]
     for event in events:
-        if (event.actor, event.kind) in _MARKS:
-            lane, words, colour, sign = _MARKS[event.actor, event.kind]
-            label = _filled(words, event)
-            items.append(Item(lane, event.time, event.time, label, colour, sign=sign))
+        mark = _LOOKS["marks"].get(f"{event.actor} {event.kind}")
+        if mark is None and event.actor not in _TOLD:
+            words = " ".join([event.kind, *(f"{name} {{{name}}}" for name, _ in event.data)])
+            mark = {"lane": event.actor, "words": words, "colour": "ink", "sign": "o"}
+        if mark is not None:
+            words, look = _filled(mark["words"], event), {k: mark[k] for k in ("colour", "sign")}
+            items.append(Item(mark["lane"], event.time, event.time, words, **look))
     for found in run.findings:
         at = events[found.event].time
-        items.append(Item("findings", at, at, found.name, RED, f": {found.cure}", sign="v"))
+        items.append(Item("findings", at, at, found.name, "red", f": {found.cure}", sign="v"))
     return sorted(items, key=lambda item: item.start)
 
 
 def _requests(events: Sequence[Event]) -> Iterator[Item]:
+    endings = _LOOKS["endings"]
     begins = [event for event in events if event.kind == "request"]
     for begin, following in zip_longest(begins, begins[1:]):
         until = following.index if following else None
         own = [event for event in events[begin.index : until] if event.actor == "provider"]
         first = {event.kind: event for event in reversed(own)}
-        last = next(first[kind] for kind in _ENDINGS if kind in first)
+        last = next(first[kind] for kind in endings if kind in first)
         over = first.get("left") or first.get("closed") or own[-1]
-        words, colour, pattern = _ENDINGS[last.kind]
-        label = f"request {begin.get('attempt')}: {_filled(words, last)}"
-        ticks = tuple(event.time for event in own if event.kind in _DELTAS)
-        silent = last.time if last.kind == "stall" else None
-        when = begin.time, over.time
-        yield Item("provider", *when, label, colour, "", "", pattern, ticks, silent)
+        ending = endings[last.kind]
+        yield Item(
+            "provider",
+            begin.time,
+            over.time,
+            f"request {begin.get('attempt')}: {_filled(ending['words'], last)}",
+            ending["colour"],
+            pattern=ending["pattern"],
+            ticks=tuple(event.time for event in own if event.kind in _DELTAS),
+            silent=last.time if last.kind == "stall" else None,
+        )
 
 
 def _waits(events: Sequence[Event]) -> Iterator[Item]:
@@ -138,17 +129,16 @@ def _waits(events: Sequence[Event]) -> Iterator[Item]:
         if event.kind == "wait":
             failed = None
             until = event.time + event["seconds"]
-            cuts = [later.time for later in events[event.index :] if later.kind in _CUTS]
-            over = min([until, *cuts])
+            over = min([until, *(e.time for e in events[event.index :] if e.kind in _CUTS)])
             label = f"waits {seconds(event['seconds'])} ({event['reason']})"
             more = ", cut short" if over < until - 1e-6 else ""
-            yield Item("waits", event.time, over, label, GREY, more, pattern="///")
+            yield Item("waits", event.time, over, label, "grey", more, pattern="///")
         elif event.kind in ("http_error", "error", "drop"):
             failed = event.time
         elif event.kind == "request" and failed is not None:
             if event.time > failed:
                 label, more = f"pauses {seconds(event.time - failed)}", ", without saying why"
-                yield Item("waits", failed, event.time, label, GREY, more, pattern="///")
+                yield Item("waits", failed, event.time, label, "grey", more, pattern="///")
             failed = None
 
 
@@ -163,7 +153,7 @@ def _segments(events: Sequence[Event]) -> Iterator[Item]:
             end = event.time if closed else ticks[-1]
             text = quoted("".join(piece["text"] for piece in pieces))
             label, more = f"segment {number}{closed}: {text}", f", deltas: {len(ticks)}"
-            yield Item("page", min([end, *ticks]), end, label, YELLOW, more, ticks=ticks)
+            yield Item("page", min([end, *ticks]), end, label, "yellow", more, ticks=ticks)
             number, pieces = number + 1, []
 
 
@@ -172,16 +162,21 @@ def _filled(words: str, event: Event) -> str:
     return printable(words.format_map(parts)[:MOST])
 
 
+def _lanes(items: Sequence[Item]) -> list[str]:
+    there = dict.fromkeys(item.lane for item in items)
+    return [*(lane for lane in LANES if lane in there), *(n for n in there if n not in LANES)]
+
+
 def _text(name: str, items: Sequence[Item]) -> str:
     lines = [name]
-    for lane in LANES:
+    for lane in _lanes(items):
         own = [f"{span(i.start, i.end)}: {i.label}{i.more}" for i in items if i.lane == lane]
         lines += [f"  {lane if n == 0 else '':<14}{words}" for n, words in enumerate(own)]
     return "\n".join(lines)
 
 
 def _figure(names: Sequence[str], told: Sequence[Sequence[Item]], end: float) -> Figure:
-    there = [lane for lane in LANES if any(i.lane == lane for items in told for i in items)]
+    there = _lanes([item for items in told for item in items])
     charts = [[rows(items, lane, end) for lane in there] for items in told]
     heights = [sum(len(lane) * _tall(lane) for lane in lanes) for lanes in charts]
     size = (WIDTH, sum(heights) * ROW + len(heights) * AROUND)
@@ -237,17 +232,18 @@ def _draw(axes: Axes, lanes: list[list[list[Item]]], end: float) -> list[float]:
 
 def _item(axes: Axes, item: Item, label: str, middle: float, end: float) -> None:
     left, right, side = reach(item, end)
-    beside = 0.011 * end if item.sign else 0.0
+    beside, colour = 0.011 * end if item.sign else 0.0, _LOOKS["colours"][item.colour]
     at = left + beside if side == "left" else right - beside
     axes.text(at, middle, label, ha=side, va="center", fontsize=9)
     if item.sign:
-        axes.plot(item.start, middle, item.sign, color=item.colour, markersize=9)
+        axes.plot(item.start, middle, item.sign, color=colour, markersize=9)
         return
     middle += 0.63
-    look: dict[str, Any] = {"height": 0.6, "edgecolor": INK, "linewidth": 0.7, "zorder": 2}
+    ink = _LOOKS["colours"]["ink"]
+    look: dict[str, Any] = {"height": 0.6, "edgecolor": ink, "linewidth": 0.7, "zorder": 2}
     width = max(item.end - item.start, 0.005 * end)
-    axes.barh(middle, width, left=item.start, color=item.colour, hatch=item.pattern, **look)
+    axes.barh(middle, width, left=item.start, color=colour, hatch=item.pattern, **look)
     if item.silent is not None:
         quiet = item.end - item.silent
         axes.barh(middle, quiet, left=item.silent, color="white", hatch="---", **look)
-    axes.vlines(item.ticks, middle - 0.3, middle + 0.3, colors=INK, linewidth=0.8, zorder=3)
+    axes.vlines(item.ticks, middle - 0.3, middle + 0.3, colors=ink, linewidth=0.8, zorder=3)

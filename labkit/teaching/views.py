@@ -51,11 +51,7 @@ def run_text(run: Run) -> str:
     if len(findings) > MOST_FINDINGS:
         findings[MOST_FINDINGS:] = [f"and {len(findings) - MOST_FINDINGS} more"]
     sections = {
-        "outcome": [
-            _outcome(run),
-            *map(printable, getattr(run.error, "__notes__", ())),
-            *_inner(run),
-        ],
+        "outcome": _outcome(run),
         "requests": [_requests(run)],
         "page": page(run.segments, "nothing"),
         "effects": [f"{effect.name} at {seconds(effect.time)}" for effect in run.ledger],
@@ -72,15 +68,24 @@ def view_text(view: View) -> str:
     """The place in words: source, locals and what the line changes, last events, page."""
     place = view.place
     title = f"{place.function} in {short(place.file)}, task {place.task}, at {seconds(place.time)}"
-    lines = [f"'{place.breakpoint}': {title}" if place.breakpoint else title, ""]
-    source = textwrap.dedent("\n".join(text for _, text in view.source())).split("\n")
-    for (number, _), text in zip(view.source(), source, strict=True):
-        lines.append(f"{'->' if number == place.line else '  '} {printable(text)}".rstrip())
-    lines += ["", "locals before the line"]
-    for name, value, after in local_rows(view):
-        lines.append(f"  {name} = {value}{after and f'  -> {after}'}")
-    lines += ["last events", *[f"  {event!r}" for event in view.events[-RECENT:]]]
-    return "\n".join([*lines, "seen by the user", *[f"  {told}" for told in page(view.segments)]])
+    numbers, source = zip(*view.source(), strict=True)
+    dedented = textwrap.dedent("\n".join(source)).split("\n")
+    marks = ["->" if number == place.line else "  " for number in numbers]
+    rows = [(n, f"{value}  -> {new}" if new else value) for n, value, new in local_rows(view)]
+    return "\n".join(
+        [
+            f"'{place.breakpoint}': {title}" if place.breakpoint else title,
+            "",
+            *(f"{m} {printable(line)}".rstrip() for m, line in zip(marks, dedented, strict=True)),
+            "",
+            "locals before the line",
+            *(f"  {name} = {value}" for name, value in rows),
+            "last events",
+            *(f"  {event!r}" for event in view.events[-RECENT:]),
+            "seen by the user",
+            *(f"  {told}" for told in page(view.segments)),
+        ]
+    )
 
 
 def local_rows(view: View) -> list[tuple[str, str, str]]:
@@ -105,31 +110,27 @@ def page(segments: tuple[Segment, ...], nothing: str = "nothing yet") -> list[st
     return [f"segment {n}, {state}: {quoted(part.text, 400)}" for n, (state, part) in told]
 
 
-def _value(value: Any) -> str:
-    return cut(printable(repr(value)), 100)
+def _value(value: Any, most: int = 100) -> str:
+    return cut(printable(repr(value)), most)
 
 
-def _outcome(run: Run) -> str:
-    how = f"result {cut(printable(repr(run.result)), 200)}"
+def _outcome(run: Run) -> list[str]:
+    """How it ended, the notes on the error, and the tasks inside that ended without a result."""
+    how = f"result {_value(run.result, 200)}"
     if run.error is not None:
         how = f"{type(run.error).__name__} {printable(str(run.error))}".rstrip()
     elif run.result is None:
         how = "ended without an error"
-    return f"{how}, at {seconds(run.time)}"
-
-
-def _inner(run: Run) -> list[str]:
-    """The tasks inside the run that ended otherwise than with a result."""
-    ends = [event for event in run.trace if (event.actor, event.kind) == ("lab", "end")]
-    otherwise = [e for e in ends if e["task"] != "client" and e["outcome"] != "result"]
-    return [printable(f"{event['task']}: {event['outcome']}") for event in otherwise]
+    notes = list(map(printable, getattr(run.error, "__notes__", ())))
+    ends = [e for e in run.trace if (e.actor, e.kind) == ("lab", "end") and e["task"] != "client"]
+    inner = [f"{end['task']}: {end['outcome']}" for end in ends if end["outcome"] != "result"]
+    return [f"{how}, at {seconds(run.time)}", *notes, *map(printable, inner)]
 
 
 def _requests(run: Run) -> str:
-    requests = sum(event.kind == "request" for event in run.trace)
     waited = sum(event["seconds"] for event in run.trace if event.kind == "wait")
     wait = f"; the client asked to wait {seconds(waited)} in all" if waited else ""
-    return f"{requests}{wait}"
+    return f"{sum(event.kind == 'request' for event in run.trace)}{wait}"
 
 
 def _fault(fault: Fault, run: Run) -> str:

@@ -133,6 +133,7 @@ def test_the_chart_is_an_image_and_is_kept_in_words_too(walk: LabPage) -> None:
     number = walk.code(CHART)
     picture = walk.output(number).get_by_role("img")
     picture.scroll_into_view_if_needed()
+    assert "duplicate_text: do not retry" in (picture.get_attribute("alt") or "")
     width, natural = picture.evaluate("e => [e.clientWidth, e.naturalWidth]")
     assert 600 < width <= natural
     walk.picture("walk_chart")

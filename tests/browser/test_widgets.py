@@ -98,3 +98,22 @@ def test_the_panel_runs_again_at_every_change(lab: Lab, lab_page: LabPage) -> No
     token.press("Enter")
     expect(cell.get_by_label("scenario")).to_have_value("retry.down")
     expect(cell).to_contain_text("gave up after attempt 2 of 2: attempts")
+
+
+def test_a_chart_has_its_text_form_also_in_a_saved_copy_without_its_kernel(
+    lab: Lab, lab_page: LabPage
+) -> None:
+    cells = ["import labkit\nlabkit.timeline('retry.naive')", "labkit.chain('retry.guarded')"]
+    name = lab.add("charts.ipynb", *cells)
+    lab_page.open(name)
+    lab_page.run_all()
+    told = [re.compile("duplicate_text: do not retry"), re.compile("decide .* 'retry guard'")]
+    for number, words in enumerate(told):
+        expect(lab_page.output(number).get_by_role("img", name=words)).to_be_visible()
+    lab_page.menu("File", "Save Notebook")
+    assert "image/png" in lab_page.kept_outputs(0)
+    lab.end_kernels()
+    lab_page.open(name)
+    for number, words in enumerate(told):
+        expect(lab_page.output(number).get_by_role("img", name=words)).to_be_visible()
+    lab_page.picture("charts")

@@ -9,7 +9,7 @@ import pytest
 from labkit.recovery.errors import ProviderError
 from labkit.scenarios import clients
 from labkit.scenarios.catalogue import catalogue, simulate
-from labkit.scenarios.retries import STOP_AT
+from labkit.scenarios.rows import rows
 from labkit.simulation import STREAM_JUDGES, Fault, points
 from tests.recovery.playing import PLAIN, play, refused
 
@@ -55,7 +55,9 @@ def test_the_cure_of_a_naive_client_runs_on_the_same_script(naive: str) -> None:
 
 # naive scenario -> the careful client in its place, where the lesson has no scenario of that
 IN_ITS_PLACE: dict[str, clients.Client] = {
-    "retry.swallow": partial(clients.stopped, client=clients.careful, seconds=STOP_AT),
+    "retry.swallow": partial(
+        clients.stopped, client=clients.careful, seconds=rows("retry")["swallow"]["stop_at"]
+    ),
     "retry.forgotten": clients.careful,
     "retry.late": clients.careful,
 }

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+import labkit
 from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.turn import Session
 from labkit.scenarios import facts, interruptions
 from labkit.scenarios.catalogue import find, simulate
 from labkit.simulation import Fault, Run, SimulationError
-from labkit.teaching.tables import tables
 from tests.simulation.kit import trace
 
-TABLE = tables()["interruptions"]
+TABLE = labkit.predict("interruptions")
 COLUMNS = {name: getattr(facts, name) for name in TABLE.columns}
 CHOICES = {name: tuple(column["choices"]) for name, column in TABLE.columns.items()}
 YES, SEGMENT, NO = CHOICES["retried"]

@@ -7,8 +7,9 @@ import pytest
 import labkit
 from labkit.simulation import Fault
 from labkit.teaching.panel import Bench, panel
+from labkit.teaching.timeline import timeline
 from labkit.teaching.token import TokenError, from_token, token_of
-from tests.teaching.test_views import markups
+from tests.teaching.test_views import markups, pictures
 
 
 def bench(name: str) -> Bench:
@@ -133,6 +134,28 @@ def test_one_change_is_one_run_and_one_picture() -> None:
     shown._picture.observe(pictures.append, "value")
     shown._kind.value = ("cancel", "waking")
     assert (len(runs), len(pictures)) == (1, 1)
+
+
+def test_the_picture_of_a_panel_has_the_text_form_of_both_runs() -> None:
+    shown = panel("retry.stall")
+    _ = shown.widget
+    shown._fields["attempts"].value = 1
+    now, before = shown.model.run, shown.model.before
+    (picture,) = pictures(shown._picture.value)
+    assert picture["alt"] == timeline(now, before, marks=("now: ", "before: ")).text()
+
+
+def test_the_panel_says_that_it_works_until_the_picture_is_there() -> None:
+    shown = panel("retry.stall")
+    _ = shown.widget
+    seen: list[str] = []
+    for part in (shown._message, shown._picture):
+        part.observe(lambda change: seen.append(change["new"]), "value")
+    shown._kind.value = ("stall", "waiting")
+    working, picture, done = seen
+    assert working == '<div role="status">working…</div>'
+    assert picture.startswith("<img ")
+    assert done == ""
 
 
 def test_a_scenario_without_a_place_for_a_fault_stays_without_one() -> None:

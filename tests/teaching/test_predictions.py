@@ -12,13 +12,13 @@ from labkit.scenarios import catalogue
 from labkit.simulation import Livelock, SimulationError, Unknown
 from labkit.teaching.answers import answers
 from labkit.teaching.predictions import Predictions
-from labkit.teaching.tables import tables
+from labkit.teaching.said import texts
 
 ROW = "interruption.rate_limit"
 ONCE = labkit.RetryPolicy(retry_on=labkit.TRANSIENT, attempts=1)
 
 
-TABLES = tables()
+TABLES = list(texts("predictions")["tables"])
 
 
 def predicted(name: str, given: dict[str, Any]) -> Predictions:
@@ -46,14 +46,14 @@ def all_right(name: str) -> dict[str, dict[str, str]]:
 def test_every_right_answer_is_one_of_the_choices_and_has_its_event(name: str) -> None:
     grades = labkit.predict(name).corrected()
     for (row, column), grade in grades.grades.items():
-        assert grade.right in TABLES[name].columns[column]["choices"]
+        assert grade.right in labkit.predict(name).columns[column]["choices"]
         assert grade.event in grades.runs[row].trace
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_column_tells_some_rows_apart(name: str) -> None:
     key = all_right(name)
-    for column in TABLES[name].columns:
+    for column in labkit.predict(name).columns:
         assert len({key[row][column] for row in key}) > 1
 
 
@@ -135,7 +135,7 @@ def test_one_answer_stands_once_and_a_miss_says_how_to_step_to_it() -> None:
     text = graded({ROW: {"retried": "no, the turn ends"}}).text()
     assert text.startswith("Graded: three interruptions")
     assert "wrong\n       your answer: no, the turn ends   the run: yes, after a wait\n" in text
-    assert text.endswith("Step to an event: table.grade().view(row, column)")
+    assert text.endswith("Step to an event: .view(row, column) of these grades")
     right = graded({ROW: {"retried": "yes, after a wait"}}).text()
     assert "Step to an event" not in right
 
@@ -146,8 +146,6 @@ def test_the_title_says_what_it_is_and_names_the_variant() -> None:
     assert text.startswith("Corrected (forgetful): three interruptions")
     assert "no answer yet" not in text
     assert "the run: there was none yet\n" in text
-    wrong = graded({ROW: {"retried": "yes, after a wait"}}, variant="forgetful", policy=ONCE)
-    assert 'table.grade(policy=..., variant="forgetful").view' in wrong.text()
 
 
 def test_an_answer_is_confirmed_in_one_line() -> None:
@@ -182,10 +180,31 @@ def test_an_unknown_row_column_or_choice_lists_what_there_is(
     assert table.given == {}
 
 
+@pytest.mark.parametrize(
+    ("cell", "listed"),
+    [
+        ("stop", "Is it tried again?"),
+        (("stop",), "the user presses stop"),
+        (("stop", "retried", "text_kept"), "the user presses stop"),
+        (("stop", None), "Is it tried again?"),
+        ((["stop"], "retried"), "the user presses stop"),
+        (3, "the user presses stop"),
+    ],
+)
+def test_a_grade_that_is_not_there_lists_what_there_is(cell: Any, listed: str) -> None:
+    grades = labkit.predict("interruptions").grade()
+    with pytest.raises(Unknown, match=listed.replace("?", r"\?")):
+        grades[cell]
+    with pytest.raises(Unknown, match="the user presses stop"):
+        labkit.predict("interruptions").answer([], {}, 5)  # type: ignore[arg-type]
+
+
 def test_an_unknown_table_or_variant_lists_what_there_is() -> None:
-    with pytest.raises(Unknown, match="first_stream, interruptions, retry_boundary"):
+    with pytest.raises(Unknown, match="'first_stream', 'interruptions', 'retry_boundary'"):
         labkit.predict("weather")
-    with pytest.raises(Unknown, match=r"no variant 'careless'; there is: forgetful$"):
+    with pytest.raises(Unknown, match="'first_stream', 'interruptions', 'retry_boundary'"):
+        labkit.predict([])  # type: ignore[arg-type]
+    with pytest.raises(Unknown, match=r"no variant 'careless'; there is: 'forgetful'$"):
         labkit.predict("interruptions").corrected(variant="careless")
 
 

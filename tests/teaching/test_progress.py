@@ -19,10 +19,10 @@ def test_at_first_everything_is_open() -> None:
 
 def test_a_table_is_done_when_every_cell_was_answered_and_graded() -> None:
     table = labkit.predict("first_stream")
-    for row in table.table.rows:
-        for column in table.table.columns:
+    for row in table.rows:
+        for column in table.columns:
             assert "open     predictions first_stream" in labkit.progress().text()
-            table.answer(row, column, table.table.columns[column]["choices"][0])
+            table.answer(row, column, table.columns[column]["choices"][0])
     assert "open     predictions first_stream: 6 of 6 answered, 0 graded" in lines()
     table.grade()
     assert "done     predictions first_stream: 6 of 6 answered, 6 graded" in lines()

@@ -13,13 +13,14 @@ import labkit
 from labkit.simulation import Fault
 from labkit.teaching.chart import Chart
 from labkit.teaching.timeline import MOST_ROWS, reach, rows, story, timeline
-from tests.teaching.test_views import EVIL, saying
+from tests.teaching.test_views import EVIL, pictures, saying
 
+VIEW = "application/vnd.jupyter.widget-view+json"
 SCENARIOS = [name for name in labkit.names() if not name.startswith("sdk.")]
 
 
 def test_the_text_form_tells_attempts_waits_segments_and_ends() -> None:
-    text = timeline(labkit.simulate("retry.stall")).text
+    text = timeline(labkit.simulate("retry.stall")).text()
     assert "0 to 5.7 s: request 1: stalled at 0.9 s" in text
     assert "5.7 to 6.28 s: waits 0.58 s (backoff)" in text
     assert "0.7 to 5.7 s: segment 1, closed by stall: 'Step 1 done. ', deltas: 1" in text
@@ -28,15 +29,15 @@ def test_the_text_form_tells_attempts_waits_segments_and_ends() -> None:
 
 
 def test_cancel_draft_effect_and_finding_are_told() -> None:
-    text = timeline(labkit.simulate("interruption.stop")).text
+    text = timeline(labkit.simulate("interruption.stop")).text()
     assert "3.5 s: user cancels turn" in text
     assert "draft (stopped): 'The refund '" in text
     assert "effect: look_up" in text
-    assert "duplicate_text: do not retry" in timeline(labkit.simulate("retry.naive")).text
+    assert "duplicate_text: do not retry" in timeline(labkit.simulate("retry.naive")).text()
 
 
 def test_a_pause_that_the_client_did_not_tell_of_is_seen() -> None:
-    assert "pauses 1 s, without saying why" in timeline(labkit.simulate("retry.naive")).text
+    assert "pauses 1 s, without saying why" in timeline(labkit.simulate("retry.naive")).text()
 
 
 def test_a_wait_that_is_cancelled_is_cut_short() -> None:
@@ -46,7 +47,7 @@ def test_a_wait_that_is_cancelled_is_cut_short() -> None:
         if point.time == 6 and point.function == "stream_with_retry"
     )
     run = labkit.simulate("retry.rising", faults=[Fault("cancel", number)])
-    assert ": waits 10 s (retry-after), cut short" in timeline(run).text
+    assert ": waits 10 s (retry-after), cut short" in timeline(run).text()
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -55,7 +56,7 @@ def test_every_scenario_is_drawn_without_a_warning(name: str) -> None:
         warnings.simplefilter("error")
         chart = timeline(labkit.simulate(name))
         data = chart._repr_mimebundle_()
-    assert set(data) == {"image/png", "text/plain"}
+    assert set(data) == {"image/png", "text/plain", VIEW}
     assert 1_000 < len(chart.png) < 60_000
 
 
@@ -65,8 +66,16 @@ def test_other_scripts_and_markup_are_drawn_as_text_and_told_whole() -> None:
         warnings.simplefilter("error")
         chart = timeline(saying(odd))
         assert chart.png
-    assert "\u4f60\u597d \U0001f469\u200d\U0001f4bb \u05e9\u05dc $x^2$ \\x1b[31m" in chart.text
-    assert EVIL in chart.text
+    assert "\u4f60\u597d \U0001f469\u200d\U0001f4bb \u05e9\u05dc $x^2$ \\x1b[31m" in chart.text()
+    assert EVIL in chart.text()
+
+
+def test_a_screen_reader_is_given_the_text_form_in_place_of_the_picture() -> None:
+    for chart in (timeline(saying(f'"quoted" {EVIL}')), labkit.chain("retry.guarded")):
+        (image,) = pictures(chart.widget.value)
+        assert image["alt"] == chart.text()
+        assert image["src"] == f"data:image/png;base64,{chart._repr_mimebundle_()['image/png']}"
+        assert set(image) == {"style", "alt", "src"}
 
 
 def test_equal_runs_give_equal_pictures() -> None:
@@ -82,8 +91,8 @@ def test_two_runs_share_one_time_axis_and_their_lanes() -> None:
     assert [t.get_text() for t in upper.get_yticklabels()] == [
         t.get_text() for t in lower.get_yticklabels()
     ]
-    assert "retry.guarded: ends with ProviderError" in chart.text
-    assert "retry.naive: ends at 3.4 s" in chart.text
+    assert "retry.guarded: ends with ProviderError" in chart.text()
+    assert "retry.naive: ends at 3.4 s" in chart.text()
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

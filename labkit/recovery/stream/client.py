@@ -29,9 +29,9 @@ from .ending import (
     RESUME,
     RUN_TOOLS,
     SHOW,
+    can_recover,
     choose_recovery,
     classify_end,
-    limit_reached,
 )
 from .receiving import Events, Live, Services, asked, received, resumed, time_left
 from .record import (
@@ -91,8 +91,8 @@ async def _to_its_end(live: Live) -> None:
             if action in (KEEP, INSPECT):
                 return _failed(live, action)
             if not by_hand:
-                if reached := _limit(live):  # breakpoint: recovery limits
-                    return _failed(live, f"limit of {reached}")
+                if not _may_recover(live):  # breakpoint: recovery limits
+                    return _failed(live, "limit")
                 await _wait(live, error)
             live.services.page("status", state="recovering")
             by_hand = False
@@ -125,11 +125,10 @@ def _choice(live: Live) -> str:
 # --- recovering
 
 
-def _limit(live: Live) -> str:
-    run = live.run
-    since = run.recovering_since
+def _may_recover(live: Live) -> bool:
+    run, since = live.run, live.run.recovering_since
     elapsed = 0.0 if since is None else live.services.now() - since
-    return limit_reached(run.recoveries, elapsed, run.continued, limits=live.services.limits)
+    return can_recover(run.recoveries, elapsed, run.continued, limits=live.services.limits)
 
 
 async def _wait(live: Live, refusal: ProviderError | None) -> None:

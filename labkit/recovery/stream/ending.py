@@ -124,22 +124,9 @@ def can_recover(
     limits: RecoveryLimits = DEFAULT_LIMITS,
 ) -> bool:
     """Whether one more recovery is allowed after so many, so many seconds and characters."""
-    return not limit_reached(recoveries, elapsed, characters, limits=limits)
-
-
-def limit_reached(
-    recoveries: int,
-    elapsed: float,
-    characters: int = 0,
-    *,
-    limits: RecoveryLimits = DEFAULT_LIMITS,
-) -> str:
-    """The name of the limit that forbids another recovery, or ""."""
-    if recoveries >= limits.recoveries:
-        return "recoveries"
-    if elapsed >= limits.seconds:
-        return "seconds"
-    return "characters" if characters >= limits.characters else ""
+    used = (recoveries, elapsed, characters)
+    most = (limits.recoveries, limits.seconds, limits.characters)
+    return all(so_far < limit for so_far, limit in zip(used, most, strict=True))
 
 
 def _all_complete(run: StreamRun) -> bool:

@@ -22,7 +22,6 @@ STOPPED: Final = "stopped"
 FAILED: Final = "failed"
 COMPLETED: Final = "completed"
 
-STATUSES: Final = (RUNNING, RETRYING, INTERRUPTED, STOPPED, FAILED, COMPLETED)
 CUT_OFF: Final = "the call was cut off before it was complete"
 FINAL: Final = frozenset({STOPPED, COMPLETED})  # a failed one can be continued by hand
 
