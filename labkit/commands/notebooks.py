@@ -25,7 +25,13 @@ def main(arguments: list[str]) -> int:
     paths = [copies.find(name) for name in arguments] or copies.tracked()
     with tempfile.TemporaryDirectory(prefix="labkit-", ignore_cleanup_errors=True) as folder:
         os.environ.update(sandbox.variables(folder))
-        return max(map(rerun, paths))
+        return max([_by_itself(path, folder) for path in paths])
+
+
+def _by_itself(path: pathlib.Path, folder: str) -> int:
+    """Run a notebook that sees no answers of another one."""
+    os.environ["LABKIT_HOME"] = str(pathlib.Path(folder, "answers", path.stem))
+    return rerun(path)
 
 
 def rerun(path: pathlib.Path) -> int:

@@ -60,5 +60,6 @@ def run(words: list[str]) -> int:
     line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *words]
     with tempfile.TemporaryDirectory(prefix="labkit-", ignore_cleanup_errors=True) as folder:
         variables = sandbox.variables(folder)
+        del variables["LABKIT_HOME"]  # each kernel keeps its answers to itself, in memory
         done = subprocess.run(line, cwd=ROOT, env=variables, stdin=subprocess.DEVNULL)
     return done.returncode

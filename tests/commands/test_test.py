@@ -7,9 +7,10 @@ import pathlib
 import subprocess
 import sys
 
+import nbformat
 import pytest
 
-from labkit.commands import copies, environment, sandbox, test
+from labkit.commands import copies, environment, notebooks, sandbox, test
 from labkit.teaching.home import answers_home
 
 
@@ -93,6 +94,28 @@ def test_saved_answers_and_changed_copies_change_no_result(
     path.write_text(json.dumps(book))
     assert test.run([*test.NBVAL, str(path)]) == 1, "the check can fail"
     assert (tmp_path / "work" / "00_look.ipynb").read_text() == "half solved"
+
+
+DRAWS = "import labkit; print(labkit.progress('retry chain'))"
+LOOKS = "import labkit; print('done     retry chain' in str(labkit.progress()))"
+
+
+@pytest.mark.socket
+def test_no_notebook_sees_what_another_has_answered(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)  # nbval is a plugin
+    paths = [tmp_path / "00_draws.ipynb", tmp_path / "01_looks.ipynb"]
+    for path, source in zip(paths, (DRAWS, LOOKS), strict=True):
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+        nbformat.write(book, path)
+    monkeypatch.setattr(copies, "tracked", lambda: paths)
+    assert notebooks.main([]) == 0
+    stored = [nbformat.read(path, as_version=4).cells[0].outputs[0].text for path in paths]
+    assert "done     retry chain" in stored[0]
+    assert stored[1] == "False\n"
+    assert test.run([*test.NBVAL, *map(str, paths)]) == 0
+    assert "2 passed" in capfd.readouterr().out
 
 
 @pytest.mark.socket

@@ -6,6 +6,20 @@ _TESTS = "tests/commands/test_"
 
 SAFEGUARDS = (
     Safeguard(
+        name="no notebook sees what another has answered under nbval",
+        file="labkit/commands/test.py",
+        old='del variables["LABKIT_HOME"]',
+        new='assert variables["LABKIT_HOME"]',
+        red=(f"{_TESTS}test.py::test_no_notebook_sees_what_another_has_answered",),
+    ),
+    Safeguard(
+        name="no notebook sees what another has answered when it is stored",
+        file="labkit/commands/notebooks.py",
+        old='str(pathlib.Path(folder, "answers", path.stem))',
+        new='str(pathlib.Path(folder, "answers"))',
+        red=(f"{_TESTS}test.py::test_no_notebook_sees_what_another_has_answered",),
+    ),
+    Safeguard(
         name="a learner's copy is never overwritten",
         file="labkit/commands/copies.py",
         old=" if not (work / path.name).exists()]",
