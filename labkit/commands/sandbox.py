@@ -30,3 +30,8 @@ def variables(folder: str | pathlib.Path) -> dict[str, str]:
     # A font list takes seconds to make: kept with the environment, as it belongs to it.
     fonts = {"MPLCONFIGDIR": str(pathlib.Path(sys.prefix) / "var" / "matplotlib")}
     return {**os.environ, **LAB, **fonts, **places}
+
+
+def for_tests(folder: str | pathlib.Path) -> dict[str, str]:
+    """The same, but that each kernel keeps its answers to itself, in memory."""
+    return {name: value for name, value in variables(folder).items() if name != "LABKIT_HOME"}

@@ -59,7 +59,6 @@ def run(words: list[str]) -> int:
     """The exit code of one pytest in a sandbox."""
     line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *words]
     with tempfile.TemporaryDirectory(prefix="labkit-", ignore_cleanup_errors=True) as folder:
-        variables = sandbox.variables(folder)
-        del variables["LABKIT_HOME"]  # each kernel keeps its answers to itself, in memory
+        variables = sandbox.for_tests(folder)
         done = subprocess.run(line, cwd=ROOT, env=variables, stdin=subprocess.DEVNULL)
     return done.returncode

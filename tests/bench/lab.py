@@ -28,7 +28,7 @@ def notebooks() -> Iterator[Row]:
     """All tracked notebooks as `make test` runs them, beside as many kernels started and ended."""
     found = sorted((ROOT / "notebooks").glob("*.ipynb"))
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
-        variables = sandbox.variables(folder)
+        variables = sandbox.for_tests(folder)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *NBVAL, *SPREAD]
         command += map(str, found)
         spent = best(lambda: _quietly(command, variables), 2)

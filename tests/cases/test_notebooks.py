@@ -168,7 +168,7 @@ def nbval(folder: Path, **notebooks: list[tuple[str, str]]) -> dict[str, list[st
     done = subprocess.run(
         [*line, *(f"{name}.ipynb" for name in notebooks)],
         cwd=folder,
-        env=sandbox.variables(folder / "sandbox") | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=sandbox.for_tests(folder / "sandbox") | {"PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
         text=True,
         timeout=110,
