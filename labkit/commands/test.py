@@ -16,7 +16,8 @@ from labkit.commands.environment import ROOT
 
 SPREAD = ["-n", "2", "--dist", "loadfile"]
 QUICK = ["-p", "tests.quick_start"]
-NBVAL = [*QUICK, "--nbval", "--nbval-current-env", "--nbval-cell-timeout", "60"]
+SANITIZE = ["--nbval-sanitize-with", str(ROOT / "tests" / "nbval.cfg")]
+NBVAL = [*QUICK, "--nbval", "--nbval-current-env", "--nbval-cell-timeout", "60", *SANITIZE]
 PLAIN = ["-p", "no:nbval"]  # its import costs seconds where no notebook is run
 NO_TESTS = 5
 

@@ -7,7 +7,6 @@
 What was opened is closed by whoever opened it: `store.close()`.
 """
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import sqlalchemy
@@ -31,15 +30,11 @@ def open_stream_store(url: str) -> MemoryStreamStore | SQLStreamStore:
     """
     if url == "memory:":
         return MemoryStreamStore()
-    return _opened(url, SQLStreamStore)
-
-
-def _opened(url: str, store: Callable[[Engine], SQLStreamStore]) -> SQLStreamStore:
     shown = "this URL"
     try:
         parsed = sqlalchemy.make_url(url)
         shown = parsed.render_as_string(hide_password=True)
-        return store(_engine(parsed))
+        return SQLStreamStore(_engine(parsed))
     except (SQLAlchemyError, ImportError, ValueError) as error:
         told = str(getattr(error, "orig", None) or error).partition("\n")[0]
         ways = "memory:, sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"

@@ -3,7 +3,8 @@
     Chart(draw, text, title)      # in a notebook the picture; elsewhere, and for a check, the text
 
 A screen reader speaks the text in place of the picture. JupyterLab gives a bare picture no such
-text, so a widget shows it; what is stored holds the picture too, for where no kernel runs.
+text, so it goes out as Markdown, which needs no kernel to be seen again; and as a bare picture for
+whatever shows no Markdown.
 """
 
 import io
@@ -17,13 +18,12 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from PIL import Image
 
-from .controls import TwoForms, html
 from .phrases import cell
 
 _STYLE: Final[Any] = {"font.family": ["DejaVu Sans"], "text.parse_math": False}  # comes with it
 
 
-class Chart(TwoForms):
+class Chart:
     """A picture and its text form; `figure` is matplotlib's own, to go on with."""
 
     def __init__(self, draw: Callable[[], Figure], text: str, title: str) -> None:
@@ -51,16 +51,16 @@ class Chart(TwoForms):
         Image.open(full).convert("RGB").quantize(128).save(small, "PNG", optimize=True)
         return small.getvalue()
 
-    @property
+    @cached_property
     def html(self) -> str:
         """The picture as markup, with its text form in place of it for who cannot see it."""
-        words, data = cell(self._text, keep="\n"), b64encode(self.png).decode()
-        return f'<img style="max-width:100%" alt="{words}" src="data:image/png;base64,{data}">'
+        words = cell(self._text, keep="\n").replace("\n", "&#10;")  # markup may end at a line's end
+        data = f"data:image/png;base64,{b64encode(self.png).decode()}"
+        return f'<img style="max-width:100%" alt="{words}" src="{data}">'
 
-    @cached_property
-    def widget(self) -> Any:
-        """The picture as a widget, built when first shown."""
-        return html(self.html)
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        picture = b64encode(self.png).decode()
+        return {"text/plain": self._text, "text/markdown": self.html, "image/png": picture}
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return {**super()._repr_mimebundle_(), "image/png": b64encode(self.png).decode()}
+    def __repr__(self) -> str:
+        return f"<{self.title}>"

@@ -110,6 +110,7 @@ def test_a_chart_has_its_text_form_also_in_a_saved_copy_without_its_kernel(
     told = [re.compile("duplicate_text: do not retry"), re.compile("decide .* 'retry guard'")]
     for number, words in enumerate(told):
         expect(lab_page.output(number).get_by_role("img", name=words)).to_be_visible()
+    lab_page.restart()
     lab_page.menu("File", "Save Notebook")
     assert "image/png" in lab_page.kept_outputs(0)
     lab.end_kernels()

@@ -15,7 +15,6 @@ from labkit.teaching.chart import Chart
 from labkit.teaching.timeline import MOST_ROWS, reach, rows, story, timeline
 from tests.teaching.test_views import EVIL, pictures, saying
 
-VIEW = "application/vnd.jupyter.widget-view+json"
 SCENARIOS = [name for name in labkit.names() if not name.startswith("sdk.")]
 
 
@@ -56,7 +55,8 @@ def test_every_scenario_is_drawn_without_a_warning(name: str) -> None:
         warnings.simplefilter("error")
         chart = timeline(labkit.simulate(name))
         data = chart._repr_mimebundle_()
-    assert set(data) == {"image/png", "text/plain", VIEW}
+    assert set(data) == {"image/png", "text/plain", "text/markdown"}
+    assert "\n" not in data["text/markdown"]
     assert 1_000 < len(chart.png) < 60_000
 
 
@@ -72,7 +72,7 @@ def test_other_scripts_and_markup_are_drawn_as_text_and_told_whole() -> None:
 
 def test_a_screen_reader_is_given_the_text_form_in_place_of_the_picture() -> None:
     for chart in (timeline(saying(f'"quoted" {EVIL}')), labkit.chain("retry.guarded")):
-        (image,) = pictures(chart.widget.value)
+        (image,) = pictures(chart._repr_mimebundle_()["text/markdown"])
         assert image["alt"] == chart.text()
         assert image["src"] == f"data:image/png;base64,{chart._repr_mimebundle_()['image/png']}"
         assert set(image) == {"style", "alt", "src"}
