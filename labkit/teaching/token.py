@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from labkit.scenarios import catalogue
-from labkit.simulation import Fault, Run, Unknown
+from labkit.simulation import Fault, Run, SimulationError, Unknown
 from labkit.simulation.faults import TASK_FAULTS
 
 CLIENT: Final = Fault("cancel", 0).task
@@ -27,7 +27,7 @@ _FAULT: Final = re.compile(
 _SHAPE: Final = "a fault is like cancel@5w, cancel@5wake, cancel@task.5w, stall@5, disconnect@5"
 
 
-class TokenError(ValueError):
+class TokenError(SimulationError, ValueError):
     """The token is not one: its message names the part that is wrong and what there is."""
 
 

@@ -100,3 +100,10 @@ def test_a_scenario_of_ones_own_has_no_token() -> None:
 def test_a_policy_that_differs_in_more_than_numbers_has_no_token() -> None:
     policy = RetryPolicy(retry_on={"stall"}, stall=5, total=60)
     assert token_of(labkit.simulate("retry.stall", policy=policy)) == ""
+
+
+def test_in_a_notebook_an_error_of_a_token_is_one_line() -> None:
+    with pytest.raises(TokenError) as caught:
+        from_token("nope")
+    (line,) = caught.value._render_traceback_()
+    assert line.startswith("TokenError: part 1, 'nope': ")
