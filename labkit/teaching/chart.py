@@ -47,7 +47,7 @@ class Chart:
         full, small = io.BytesIO(), io.BytesIO()
         with mpl.rc_context(_STYLE), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")  # a sign that the font lacks is a box
-            self.figure.savefig(full, format="png", dpi=100)
+            self.figure.savefig(full, format="png", dpi=100, pil_kwargs={"compress_level": 0})
         Image.open(full).convert("RGB").quantize(128).save(small, "PNG", optimize=True)
         return small.getvalue()
 
