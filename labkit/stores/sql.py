@@ -38,9 +38,8 @@ CHUNKS: Final = sa.Table(
     _tables,
     sa.Column("run_id", sa.String(200), primary_key=True),
     sa.Column("position", sa.Integer, primary_key=True),
-    sa.Column(
-        "text", sa.Text, nullable=False
-    ),  # JSON too: a database may refuse NUL or half a pair
+    # JSON too: a database may refuse NUL or half a pair.
+    sa.Column("text", sa.Text, nullable=False),
 )
 
 _OWN_COLUMNS: Final = frozenset({"run_id", "owner", "version", "chunks"})

@@ -26,7 +26,7 @@ from labkit.recovery.stream.numbering import Numbering
 from labkit.recovery.tools import Tool
 from tests.recovery.stream.making import ANN
 from tests.recovery.stream.playing import FINISH, Played, play, say
-from tests.recovery.test_event_log import play as in_virtual_time
+from tests.simulation.kit import virtually
 
 from .public import case
 
@@ -59,7 +59,7 @@ def test_case_13_a_comment_is_no_progress() -> None:
     told, expect = case(13)["input"]["a"], case(13)["expect"]["a"]
     wire: dict[str, Callable[[str], bytes]] = {"delta": encode_event, "comment": encode_comment}
     arriving = [(at, wire[kind](text)) for at, kind, text in told["timeline"]]
-    found = in_virtual_time(heard(over_the_wire(arriving), told["stall"], 60))
+    found = virtually(heard(over_the_wire(arriving), told["stall"], 60))
     assert found == (expect["end"], expect["reason"], expect["text"], expect["at"])
 
 
@@ -76,7 +76,7 @@ def test_case_13_comments_on_an_idle_connection_are_no_messages() -> None:
             return messages
         raise AssertionError("the connection ended")
 
-    assert in_virtual_time(work()) == expect["messages"]
+    assert virtually(work()) == expect["messages"]
 
 
 @pytest.mark.parametrize("name", ["a", "b", "c"])
@@ -99,9 +99,7 @@ def test_case_14_stall_deadline_and_the_first_token_are_three_things(name: str) 
                 if piece.kind == "finish":
                     return
 
-    end, reason, text, at = in_virtual_time(
-        heard(stops(), case(14)["input"]["stall"], told["total"])
-    )
+    end, reason, text, at = virtually(heard(stops(), case(14)["input"]["stall"], told["total"]))
     found = {"end": end, "reason": reason, "text": text, "at": at, "retry_allowed": text == ""}
     assert {key: found[key] for key in expect} == expect
 
@@ -117,7 +115,7 @@ def test_case_15_our_heartbeats_carry_no_id_and_are_no_events() -> None:
             pass
         return got
 
-    sent = in_virtual_time(work())
+    sent = virtually(work())
     assert len(sent) >= 3
     assert any(b"id" in frame for frame in sent) == case(15)["expect"]["server_heartbeat_has_id"]
     assert SSEDecoder().feed(b"".join(sent)) == []
@@ -167,7 +165,7 @@ def test_case_16_the_hand_over_from_log_to_live_loses_and_doubles_nothing(turns:
         log.close()
         return [int(entry.data) for entry in await reader if entry]
 
-    seen = in_virtual_time(work())
+    seen = virtually(work())
     assert seen == expect["seen"]
 
 
@@ -198,7 +196,7 @@ def test_case_20_a_disconnect_is_no_stop_and_a_stop_is_one() -> None:
         rest = await viewer(log, log.cursor(told["A"]["resume"]), 99)
         return await task, rest
 
-    end, rest = in_virtual_time(work())
+    end, rest = virtually(work())
     assert (end, rest) == (expect["A"]["end"], expect["A"]["resumed"])
 
     steps = [say(token, 1.0) for token in told["tokens"]]
@@ -236,7 +234,7 @@ def test_case_28_chunks_after_the_finish_reason_are_read_and_change_nothing(orde
     async def work() -> list[Delta]:
         return [delta async for delta in whole_answer(stream(), stall=5, deadline=60)]
 
-    got = in_virtual_time(work())
+    got = virtually(work())
     run = StreamRun("run-1", ANN)
     numbering = Numbering(run)
     for delta in got:

@@ -2,10 +2,9 @@
 
 import asyncio
 import tracemalloc
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -18,16 +17,7 @@ from labkit.recovery.event_log import (
     frames,
 )
 from labkit.recovery.sse import SSEDecoder, SSEEvent
-from labkit.simulation.loop import VirtualLoop
-
-
-def play(work: Coroutine[Any, Any, Any]) -> Any:
-    """The result of `work` in virtual time."""
-    loop = VirtualLoop()
-    try:
-        return loop.run_until_complete(work)
-    finally:
-        loop.close()
+from tests.simulation.kit import virtually
 
 
 def filled(count: int, *, keep: int = 100, closed: bool = False) -> EventLog:
@@ -45,16 +35,16 @@ async def numbers(entries: AsyncGenerator[Entry | None, None]) -> list[int | Non
 
 def test_a_reader_gets_all_events_after_its_cursor_and_then_the_end() -> None:
     log = filled(5, closed=True)
-    assert play(numbers(log.follow())) == [1, 2, 3, 4, 5]
-    assert play(numbers(log.follow("answer-1:3"))) == [4, 5]
-    assert play(numbers(log.follow("answer-1:5"))) == []
+    assert virtually(numbers(log.follow())) == [1, 2, 3, 4, 5]
+    assert virtually(numbers(log.follow("answer-1:3"))) == [4, 5]
+    assert virtually(numbers(log.follow("answer-1:5"))) == []
 
 
 def test_an_event_keeps_its_type_and_its_data() -> None:
     log = EventLog("answer-1")
     assert log.append("Hel", event="text_delta") == 1
     log.close()
-    assert play(anext_of(log)) == Entry(1, "text_delta", "Hel")
+    assert virtually(anext_of(log)) == Entry(1, "text_delta", "Hel")
 
 
 async def anext_of(log: EventLog) -> Entry | None:
@@ -83,7 +73,7 @@ def test_an_event_that_comes_at_any_step_of_a_reader_is_seen_once_and_in_order(a
         await reader
         return seen
 
-    assert play(work()) == [3, 4, 5, 6, 7]
+    assert virtually(work()) == [3, 4, 5, 6, 7]
 
 
 def test_a_slow_reader_holds_up_neither_the_writer_nor_the_others() -> None:
@@ -108,7 +98,7 @@ def test_a_slow_reader_holds_up_neither_the_writer_nor_the_others() -> None:
         await late
         return done, read, slow
 
-    assert play(work()) == (5.0, [1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
+    assert virtually(work()) == (5.0, [1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
 
 
 # --- cursors that cannot be honoured
@@ -136,8 +126,8 @@ def test_a_cursor_given_out_is_taken_back() -> None:
 def test_a_cursor_whose_next_event_is_gone_is_too_old(cursor: str, gone: str) -> None:
     log = filled(5, keep=3, closed=True)
     with pytest.raises(CursorTooOld, match=f"events {gone} of 'answer-1'"):
-        play(numbers(log.follow(cursor)))
-    assert play(numbers(log.follow("answer-1:2"))) == [3, 4, 5]
+        virtually(numbers(log.follow(cursor)))
+    assert virtually(numbers(log.follow("answer-1:2"))) == [3, 4, 5]
 
 
 def test_a_reader_that_falls_too_far_behind_is_told_so_and_skips_nothing() -> None:
@@ -153,7 +143,7 @@ def test_a_reader_that_falls_too_far_behind_is_told_so_and_skips_nothing() -> No
         return seen
 
     with pytest.raises(CursorTooOld, match="events 3 to 4"):
-        play(work())
+        virtually(work())
 
 
 def test_nothing_is_added_to_a_stream_that_has_ended() -> None:
@@ -166,7 +156,7 @@ def test_a_log_that_keeps_nothing_and_an_idle_time_of_nothing_are_refused() -> N
         EventLog("answer-1", keep=0)
     for idle in (0, -1.0, float("nan")):
         with pytest.raises(ValueError, match="idle"):
-            play(numbers(filled(1).follow(idle=idle)))
+            virtually(numbers(filled(1).follow(idle=idle)))
 
 
 # --- on the wire
@@ -185,7 +175,7 @@ async def received(log: EventLog, cursor: str, seconds: float) -> list[tuple[flo
 
 
 def test_an_idle_stream_sends_a_comment_every_15_seconds_and_it_carries_no_id() -> None:
-    got = play(received(filled(1), "answer-1:1", 60.5))
+    got = virtually(received(filled(1), "answer-1:1", 60.5))
     assert [at for at, _ in got] == [15, 30, 45, 60]
     decoder = SSEDecoder(last_event_id="answer-1:1")
     for _, frame in got:
@@ -195,7 +185,7 @@ def test_an_idle_stream_sends_a_comment_every_15_seconds_and_it_carries_no_id() 
 
 
 def test_events_carry_their_cursor_and_the_end_carries_none() -> None:
-    got = play(received(filled(2, closed=True), "", 1))
+    got = virtually(received(filled(2, closed=True), "", 1))
     decoder = SSEDecoder()
     events = [event for _, frame in got for event in decoder.feed(frame)]
     assert events == [
@@ -218,7 +208,7 @@ def test_a_cancelled_reader_leaves_as_cancelled_and_the_log_goes_on() -> None:
         log.close()
         return await numbers(log.follow())
 
-    assert play(work()) == [1, 2]
+    assert virtually(work()) == [1, 2]
 
 
 # --- many readers that drop and come back
@@ -261,7 +251,7 @@ def test_500_readers_that_drop_and_reconnect_lose_nothing_and_double_nothing() -
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     try:
-        seen = play(work())
+        seen = virtually(work())
         most = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()

@@ -224,6 +224,13 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         (f"{_CASES}test_streams.py::test_case_32_streamed_calls_are_put_together_by_id_and_index",),
     ),
     (
+        "a provider's own word for the end is normalised",
+        NUMBERING,
+        '{"finish_reason": finish_reason(self._provider, delta.reason)}',
+        '{"finish_reason": delta.reason}',
+        (f"{_STREAM}test_record.py::test_a_providers_own_word_for_the_end_is_understood",),
+    ),
+    (
         "a finish word that nobody knows is no stop",
         FINISH,
         "_WORDS[provider].get(word, UNKNOWN)",

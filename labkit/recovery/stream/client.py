@@ -15,12 +15,7 @@ from ..errors import ProviderError
 from ..retry import backoff
 from ..retry_after import parse_retry_after
 from ..tools import Admitted, admit
-from .continuation import (
-    Joint,
-    continuation_context,
-    continuation_request,
-    first_request,
-)
+from .continuation import Joint, continuation_context, continuation_request, first_request
 from .ending import (
     ASK_AGAIN,
     CONTINUE,
@@ -156,9 +151,10 @@ def _recovery(action: str, live: Live) -> Events:
 
 def _asked_again(live: Live) -> Events:
     """The question as it was, after which another answer begins."""
-    if live.run.text:
-        live.services.page("segment_end", reason=live.run.cause or "tools")
-    run = live.change(new_attempt(live.run, afresh=True))
+    before = live.run
+    run = live.change(new_attempt(before, afresh=True))
+    if before.text:
+        live.services.page("segment_end", reason=before.cause or "tools")
     return asked(first_request(run), live)
 
 

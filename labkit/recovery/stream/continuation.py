@@ -34,7 +34,7 @@ class ContinuationContext:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a request: `role` is system, user or tool."""
+    """One message of a request: `role` is user or tool."""
 
     role: str
     content: str

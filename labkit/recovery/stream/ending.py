@@ -7,12 +7,11 @@ half a tool call or half a JSON value can only be asked for again, and a user's 
     choose_recovery(run, can_resume=False, can_continue=True)      # 'request_continuation'
 """
 
-import json
 from dataclasses import dataclass
 from typing import Final
 
 from .finish import ERROR, LENGTH, REFUSED, STOP, TOOL_CALLS, UNKNOWN
-from .record import INTERRUPTED, STOPPED, StreamRun, ToolCall, parse_complete_tool_call
+from .record import INTERRUPTED, STOPPED, StreamRun, ToolCall, parse_complete_tool_call, strict_json
 
 # how it ended
 WHOLE: Final = "completed"
@@ -79,12 +78,12 @@ def choose_recovery(run: StreamRun, *, can_resume: bool, can_continue: bool) -> 
         return RESTART_CALL
     if end == CUT_STRUCTURED:
         return ASK_AGAIN
-    if may_continue(run, can_continue=can_continue):
+    if _may_continue(run, can_continue=can_continue):
         return CONTINUE
     return KEEP if end == AT_LIMIT else ASK_AGAIN  # the same question meets the same limit
 
 
-def may_continue(run: StreamRun, *, can_continue: bool) -> bool:
+def _may_continue(run: StreamRun, *, can_continue: bool) -> bool:
     """Whether a request to go on may be sent: not while tools are offered and none has run."""
     confirmed = not run.request.tools or bool(run.executed)
     return can_continue and confirmed and run.text != "" and not run.request.structured
@@ -140,7 +139,7 @@ def _complete(run: StreamRun, call: ToolCall) -> bool:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        strict_json(text)
     except ValueError:
         return False
     return True

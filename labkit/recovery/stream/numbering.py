@@ -5,7 +5,7 @@ run = apply_event(run, numbering.number(Delta("text", "Hel")), now=1.0)
 """
 
 from ..deltas import Delta
-from .finish import REASONS, UNKNOWN
+from .finish import finish_reason
 from .record import StreamEvent, StreamRun
 
 
@@ -13,10 +13,12 @@ class Numbering:
     """Makes events of one attempt's deltas: numbers them, and finds out whose a call's piece is.
 
     Providers send a call's id with its first piece only, and an index with all; some send another
-    call under the same index, some send no id, and then a name begins a call.
+    call under the same index, some send no id, and then a name begins a call. `provider`: whose
+    words for the end these are, as in `finish_reason`.
     """
 
-    def __init__(self, run: StreamRun) -> None:
+    def __init__(self, run: StreamRun, provider: str = "openai-chat") -> None:
+        self._provider = provider
         self._next = run.next_sequence
         self._attempt = run.attempt
         self._open: dict[int, str] = {}  # index -> the id of the call that is open there
@@ -32,7 +34,7 @@ class Numbering:
         if delta.kind == "text":
             return {"text_delta": delta.text}
         if delta.kind == "finish":
-            return {"finish_reason": delta.reason if delta.reason in REASONS else UNKNOWN}
+            return {"finish_reason": finish_reason(self._provider, delta.reason)}
         if delta.kind != "tool_call":
             return {}
         call = self._call(delta)

@@ -44,6 +44,7 @@ class Services:
 
     `ask(request, attempt)` sends a request. `resume(run)` takes up the events after the record's
     last one, where the service can do that. `can_continue`: the target accepts a continuation.
+    `provider`: whose words for an answer's end `ask` brings.
     `save` keeps a record and returns it. `page(kind, **data)` is what the user sees: text_delta,
     segment_end, status, tool_pending, error. `stopped()`: whether a cancel is its user's stop.
     """
@@ -56,6 +57,7 @@ class Services:
     tools: ToolRegistry = NO_TOOLS
     resume: Callable[[StreamRun], Events] | None = None
     can_continue: bool = False
+    provider: str = "openai-chat"
     limits: RecoveryLimits = DEFAULT_LIMITS
     stopped: Callable[[], bool] = _by_user
     observe: Observe = _nobody
@@ -112,7 +114,7 @@ def _broke(error: ProviderError, live: Live) -> ProviderError:
 async def asked(request: Request, live: Live, *, joint: Joint | None = None) -> Events:
     """The events of one request, numbered here; a continuation is joined to its draft."""
     run, policy = live.run, live.services.policy
-    numbering = Numbering(run)
+    numbering = Numbering(run, live.services.provider)
     deadline = asyncio.get_running_loop().time() + time_left(live)
     stream = live.services.ask(request, run.attempt)
     answer = whole_answer(stream, stall=policy.stall, deadline=deadline)

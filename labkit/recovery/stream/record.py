@@ -242,8 +242,8 @@ def parse_complete_tool_call(
     if not raw.strip():
         return {} if takes_nothing and run.finish_reason == TOOL_CALLS else None
     try:
-        value = json.loads(raw, parse_constant=_refuse)
-    except (ValueError, RecursionError):  # breakpoint: complete JSON check
+        value = strict_json(raw)
+    except ValueError:  # breakpoint: complete JSON check
         return None
     return value if isinstance(value, dict) else None
 
@@ -254,6 +254,14 @@ def _call(run: StreamRun, call_id: str) -> ToolCall:
             return call
     there = ", ".join(call.call_id for call in run.calls) or "none"
     raise KeyError(f"no call {call_id!r} in this attempt; there is: {there}")
+
+
+def strict_json(text: str) -> Any:
+    """The value of `text`; raises `ValueError` for anything that is not JSON to the letter."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
 
 
 def _refuse(constant: str) -> None:

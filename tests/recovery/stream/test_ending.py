@@ -128,6 +128,11 @@ ENDS: dict[str, tuple[StreamRun, str, tuple[str, str, str, str]]] = {
         "cut_structured",
         ("ask_again",) * 4,
     ),
+    "a number that no JSON has": (
+        record(say('{"a": NaN}'), finish("stop"), request=JSON),
+        "cut_structured",
+        ("ask_again",) * 4,
+    ),
     "half JSON at the limit": (
         record(say('{"a": '), finish("length"), request=JSON),
         "cut_structured",

@@ -158,6 +158,12 @@ def test_a_word_for_the_end_that_nobody_knows_is_unknown_and_never_a_stop() -> N
     assert numbered(Delta("finish", reason="length")).finish_reason == "length"
 
 
+def test_a_providers_own_word_for_the_end_is_understood() -> None:
+    assert numbered(Delta("finish", reason="content_filter")).finish_reason == "refused"
+    ends = Numbering(record(), "anthropic").number(Delta("finish", reason="end_turn"))
+    assert ends.finish_reason == "stop"
+
+
 def piece(text: str, index: int | None = 0, call_id: str = "", name: str = "") -> Delta:
     return Delta("tool_call", text, index=index, call_id=call_id, name=name)
 
