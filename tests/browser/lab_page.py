@@ -76,9 +76,21 @@ class Lab:
         return name
 
     def end_kernels(self) -> None:
-        """End every kernel, so that the next test starts with none."""
-        for session in self.api("sessions"):
-            self.api(f"sessions/{session['id']}", "DELETE")
+        """End every kernel, so that the next test starts with none.
+
+        The server refuses while a kernel is on its way up or down, so it is asked until none is
+        left.
+        """
+        until = time.monotonic() + PATIENCE
+        while sessions := self.api("sessions"):
+            for session in sessions:
+                try:
+                    self.api(f"sessions/{session['id']}", "DELETE")
+                except urllib.error.HTTPError as refusal:
+                    if time.monotonic() > until:
+                        raise
+                    refusal.close()
+                    time.sleep(0.2)
 
 
 @contextlib.contextmanager
@@ -168,9 +180,14 @@ class LabPage:
         self.wait_until_idle()
 
     def restart(self) -> None:
-        """Kernel → Restart Kernel…, and yes."""
+        """Kernel → Restart Kernel…, and yes; then wait until the new kernel has answered.
+
+        Until the server says so, the old kernel still looks idle.
+        """
         self.menu("Kernel", "Restart Kernel…")
-        self.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
+        yes = self.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart")
+        with self.page.expect_response(re.compile(r"/restart\b"), timeout=PATIENCE * 1000):
+            yes.click()
         self.wait_until_idle()
 
     def menu(self, title: str, entry: str) -> None:
