@@ -26,14 +26,14 @@ def work_folder() -> pathlib.Path:
 
 def tracked(folder: pathlib.Path = NOTEBOOKS) -> list[pathlib.Path]:
     """The tracked notebooks in the order of the course."""
-    return sorted(folder.glob("[0-9][0-9]_*.ipynb"))
+    return sorted(folder.glob("[0-9][0-9]*_*.ipynb"))
 
 
 def find(name: str, folder: pathlib.Path = NOTEBOOKS) -> pathlib.Path:
     """The notebook `02`, `02_retry_boundary` or `02_retry_boundary.ipynb`. Raises `Missing`."""
     stem = pathlib.Path(name).stem
     for path in tracked(folder):
-        if stem in (path.stem, path.stem[:2]):
+        if stem in (path.stem, path.stem.partition("_")[0]):
             return path
     names = ", ".join(path.stem for path in tracked(folder))
     raise Missing(f"there is no notebook {name!r}; there are: {names}")

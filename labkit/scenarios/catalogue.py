@@ -10,15 +10,17 @@ from types import ModuleType
 from typing import Any, Final
 
 from labkit.providers.script import Script, load_script
+from labkit.recovery import event_log, retry, retry_after, tools, turn
 from labkit.recovery import policy as policy_module
-from labkit.recovery import retry, retry_after, turn
+from labkit.recovery.stream import client, continuation, ending, receiving, record
 from labkit.simulation import Breakpoint, Fault, Point, Run, Scenario, Unknown
 from labkit.simulation import breakpoints as in_files
 from labkit.simulation import points as points_of
 from labkit.simulation import simulate as run
 
 SCRIPTS: Final = Path(__file__).parents[2] / "data" / "scripts"
-READABLE: Final[tuple[ModuleType, ...]] = (retry, retry_after, policy_module, turn)
+STREAMS: Final = (client, receiving, record, ending, continuation, tools, event_log)
+READABLE: Final[tuple[ModuleType, ...]] = (retry, retry_after, policy_module, turn, *STREAMS)
 
 
 def load(name: str) -> Script:
@@ -32,9 +34,10 @@ def load(name: str) -> Script:
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Scenario]:
     """Every scenario by name, in the order of the lessons."""
-    from . import interruptions, retries, sdk
+    from . import frameworks, interruptions, retries, sdk, streams
 
-    every = [*retries.scenarios(), *interruptions.scenarios(), *sdk.scenarios()]
+    topics = (retries, interruptions, sdk, streams, frameworks)
+    every = [scenario for topic in topics for scenario in topic.scenarios()]
     return {scenario.name: scenario for scenario in every}
 
 

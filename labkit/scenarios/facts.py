@@ -15,6 +15,8 @@ from typing import Final
 from labkit.simulation import Event, SimulationError
 from labkit.simulation.judge import duplicate_text
 
+_BREAKS: Final = ("http_error", "error", "drop", "stall", "broke", "fault")
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -97,6 +99,50 @@ def checkpoint_saved(events: Sequence[Event]) -> Fact:
     return Fact(answer, saved[-1].index)
 
 
+def recovered(events: Sequence[Event]) -> Fact:
+    """How the answer was brought back after it first broke; what began the way back decides."""
+    at = _first(events, _breaks)
+    if at is None:
+        return Fact("nothing broke", events[-1].index)
+    after = events[at.index + 1 :]
+    back = _first(after, lambda event: event.kind == "request" or bool(event.get("cursor")))
+    if back is None:
+        return Fact("not at all", (_first(after, _ends) or after[-1]).index)
+    if back.kind == "open":
+        return Fact("its events are resumed", back.index)
+    new = [event for event in after if event.index < back.index and event.kind == "segment_end"]
+    return Fact("it is asked again" if new else "it is continued", (new or [back])[-1].index)
+
+
+def state(events: Sequence[Event]) -> Fact:
+    """What the page's status line says at the end."""
+    told = [event for event in events if event.kind == "status" and "state" in dict(event.data)]
+    return Fact(told[-1]["state"], told[-1].index) if told else Fact("nothing", events[-1].index)
+
+
+def tool_ran(events: Sequence[Event]) -> Fact:
+    """How often the tool had its effect; the last effect decides, or the end."""
+    real = [event for event in events if event.actor == "ledger"]
+    words = ("never", "once", "twice or more")[min(len(real), 2)]
+    return Fact(words, (real or events)[-1].index)
+
+
+def connections(events: Sequence[Event]) -> Fact:
+    """How many connections the reader made; the last one decides."""
+    made = [event for event in events if event.actor == "wire" and event.kind == "open"]
+    return Fact(str(len(made)), (made or events)[-1].index)
+
+
+def noticed(events: Sequence[Event]) -> Fact:
+    """When the reader noticed that something was wrong: what its record says decides."""
+    at = _first(events, lambda event: event.kind == "fault") or events[-1]
+    after = events[at.index :]
+    broke = _first(after, lambda event: event.get("status") == "interrupted")
+    if broke is None:
+        return Fact("never, and it does no harm", events[-1].index)
+    return Fact("at once" if broke.time == at.time else "with the next event", broke.index)
+
+
 def interruption(events: Sequence[Event]) -> Event:
     """The first failure or cancel; raises `SimulationError` where nothing was interrupted."""
     found = _first(events, _interrupts)
@@ -114,6 +160,10 @@ def _cancels(event: Event) -> bool:
     return event.kind == "cancel" or event.get("fault") == "cancel"
 
 
+def _breaks(event: Event) -> bool:
+    return event.kind in _BREAKS or event.get("reason") == "length" or _cancels(event)
+
+
 def _ends(event: Event) -> bool:
     return event.get("action") == "give_up" or event.kind == "end" or _cancels(event)
 
@@ -127,5 +177,9 @@ def _first(events: Sequence[Event], wanted: Callable[[Event], bool]) -> Event | 
 
 
 FACTS: Final[Mapping[str, Callable[[Sequence[Event]], Fact]]] = {
-    fact.__name__: fact for fact in (requests, outcome, seen, retried, text_kept, checkpoint_saved)
+    fact.__name__: fact
+    for fact in (
+        *(requests, outcome, seen, retried, text_kept, checkpoint_saved),
+        *(recovered, state, tool_ran, connections, noticed),
+    )
 }

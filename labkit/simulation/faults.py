@@ -2,7 +2,8 @@
 
 Points are numbered in the fault-free run. A cancel strikes where a named task suspends: while it
 waits, or as it wakes, ahead of its own wake-up. A disconnect or a stall strikes in place of a step
-of the script. `points` lists them with what happens there.
+of the script; the rest strike an event on its way from a service that numbers them to its reader.
+`points` lists them with what happens there.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from .tasks import Handle
 
 TASK_FAULTS: Final = ("cancel",)
 STEP_FAULTS: Final = ("disconnect", "stall")
+WIRE_FAULTS: Final = ("cut", "lose", "duplicate", "reorder")
 PHASES: Final = ("waiting", "waking")
 
 
@@ -24,7 +26,8 @@ PHASES: Final = ("waiting", "waking")
 class Fault:
     """One interruption: its `kind`, the number of its `point`, and for a cancel whom and when.
 
-    Kinds: cancel (at a suspension of `task`), disconnect and stall (at a step of the script).
+    Kinds: cancel (at a suspension of `task`), disconnect and stall (at a step of the script), and
+    on the wire, by an event's number, cut (in the middle of it), lose, duplicate and reorder.
     `phase` is "waiting", or "waking" for a cancel that comes just ahead of the task's own wake-up.
     """
 
@@ -34,7 +37,7 @@ class Fault:
     phase: str = "waiting"
 
     def __post_init__(self) -> None:
-        kinds = TASK_FAULTS + STEP_FAULTS
+        kinds = TASK_FAULTS + STEP_FAULTS + WIRE_FAULTS
         if self.kind not in kinds:
             raise Unknown("fault", self.kind, kinds)
         if self.phase not in PHASES:

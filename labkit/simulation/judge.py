@@ -53,8 +53,9 @@ def lost_tail(events: Sequence[Event]) -> Iterator[Finding]:
     said = [event for event in last if _is(event, "provider", "say")]
     whole = "".join(event.get("text", "") for event in said)  # one may say nothing
     shown = "".join(event["text"] for event in last if _is(event, "page", "shown"))
-    paged = any(_is(event, "page", "shown") for event in events)  # else there is no page to judge
-    if paged and _succeeded(events) and shown != whole and whole.startswith(shown):
+    page = "".join(event["text"] for event in events if _is(event, "page", "shown"))
+    there = not page or page.endswith(whole)  # no page to judge; or a repeat was left out
+    if _succeeded(events) and not there and whole.startswith(shown):
         yield Finding(
             "lost_tail", said[-1].index, "show every delta, also the last, before the end"
         )

@@ -123,7 +123,11 @@ class Playing:
             raise SimulationError(
                 "a client is an async function that returns: `async def`, no yield"
             )
-        return await work
+        try:
+            return await work
+        finally:
+            if end := getattr(provider, "end", None):
+                await end()
 
     def _note_end(self, end: dict[str, str]) -> None:
         loop = self._loop

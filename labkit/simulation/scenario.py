@@ -13,8 +13,9 @@ from .world import Observer
 class Scenario:
     """What is run, against what, and how it is judged.
 
-    `make(script, observer)` builds the provider or services; `client(provider, policy, observer)`
-    is the code under study; `policy` its default. `judges` turn the trace into findings. `source`
+    `make(script, observer)` builds the provider or services, whose `await end()`, where they have
+    one, ends what they have started; `client(provider, policy, observer)` is the code under study;
+    `policy` its default. `judges` turn the trace into findings. `source`
     names the modules whose lines can be stepped through; the client's own file always can.
     `breakpoints` are those of interest here, in the order of reading. `sdk` is set where an
     unmodified provider SDK runs, which needs executor calls on the spot and a seeded `random`.

@@ -10,6 +10,7 @@ from typing import Final
 
 PUBLIC: Final = {
     "chain": ["chain"],
+    "cursors": ["cursors", "injections"],
     "diagnosis": ["diagnose"],
     "exercises": ["check", "exercise", "hint", "solution"],
     "frames": ["frame"],

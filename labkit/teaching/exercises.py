@@ -9,26 +9,20 @@ The texts and the cases are in `data/exercises`, and no right answer is: labkit'
 in the same case, and what it does is right.
 """
 
+import sysconfig
 import traceback
-from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any, Final
 
-from labkit.providers.script import Script, script
 from labkit.recovery.errors import ProviderError
-from labkit.recovery.retry import decide
-from labkit.recovery.retry_after import parse_retry_after
-from labkit.scenarios import clients
-from labkit.scenarios.catalogue import find, load
-from labkit.simulation import Run, Unknown, simulate
+from labkit.simulation import Run, Unknown
 
 from .answers import answers
 from .said import Told, pick, texts
+from .trials import TRIALS
 
 LABKIT: Final = Path(__file__).parents[1]
-Tried = tuple[str, Run | None]  # what is wrong, "" for nothing, and the run where there is one
+LESSONS: Final = ("retry", "sse", "stream")
 
 
 class Checked(Told):
@@ -50,7 +44,7 @@ def check(name: str, learners: Any) -> Checked:
     """Try what the learner made in every case; the first one that fails is named."""
     name, found = _find(name)
     trial = TRIALS[name]
-    if trial is not _script and not callable(learners):
+    if "script" not in found["name"] and not callable(learners):
         return Checked(f"{name}: give it a function: {found['name']}")
     for case in found["cases"]:
         try:
@@ -60,8 +54,8 @@ def check(name: str, learners: Any) -> Checked:
         if run and run.error and not isinstance(run.error, ProviderError):
             wrong = _told(run.error)  # it may be right to let a provider's error leave
         if wrong:
-            told = f"{name}: not solved yet\nCase: {run.scenario.claim if run else case}\n{wrong}"
-            return Checked(told, run=run)
+            shown = run.scenario.claim if run else repr(case)
+            return Checked(f"{name}: not solved yet\nCase: {shown}\n{wrong}", run=run)
     answers().put(f"exercise/{name}", "solved")
     return Checked(f"{name}: solved, in all {len(found['cases'])} cases", solved=True)
 
@@ -79,67 +73,20 @@ def solution(name: str) -> Told:
     return Told(_find(name)[1]["solution"])
 
 
+def exercises() -> dict[str, dict[str, Any]]:
+    """Every exercise by name, in the order of the lessons."""
+    return {name: told for lesson in LESSONS for name, told in texts(lesson).items()}
+
+
 def _find(name: str) -> tuple[str, dict[str, Any]]:
-    known = texts("retry")
+    known = exercises()
     name = pick("exercise", name, list(known))
     return name, known[name]
 
 
 def _told(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not Path(frame.filename).is_relative_to(LABKIT)][-1:]
+    others = (LABKIT, Path(sysconfig.get_path("stdlib")))
+    own = [f for f in frames if not any(map(Path(f.filename).is_relative_to, others))][-1:]
     where = "".join(f" in line {frame.lineno} of {frame.name}" for frame in own)
     return f"It raised {type(error).__name__}{where}: {error}"
-
-
-def _guard(may_retry: Any, case: Mapping[str, Any]) -> Tried:
-    """`case`: what the error is made of, and whether text was visible."""
-    parts = dict(case)
-    visible, error = parts.pop("visible"), ProviderError(parts.pop("message", ""), **parts)
-    first = partial(decide, attempt=1, segments=False, remaining=60.0, now=0.0, random=Random(0))
-    own = first(error, visible=visible, policy=find("retry.guarded").policy)
-    return _same(may_retry(error, visible), own.action == "retry")
-
-
-def _wait_for(wait_for: Any, case: Mapping[str, str]) -> Tried:
-    """`case`: the headers."""
-    return _same(wait_for(dict(case)), parse_retry_after(case, now=0.0))
-
-
-def _same(got: object, meant: object) -> Tried:
-    return "" if got == meant else f"It gives {got!r}; {meant!r} is expected.", None
-
-
-def _client(my_client: Any, case: str) -> Tried:
-    """`case`: a script. A finding is wrong, and so is what labkit's own client does otherwise."""
-    run, own = _run(load(case), my_client), _run(load(case), clients.careful)
-    for finding in run.findings:
-        return f"{finding!r}.", run
-    if run.text != own.text:
-        return f"The reader sees {run.text!r}; with labkit's own client {own.text!r}.", run
-    return "", run
-
-
-def _script(value: Any, case: str) -> Tried:
-    """labkit's client gives up on the script after text; a loop around the stream does not."""
-    own, loop = _run(script(value), clients.careful), _run(script(value), clients.starts_over)
-    if own.error is None:
-        return "labkit came to an answer: let something fail after the first text.", own
-    if not own.text:
-        return "labkit gave up before any text.", own
-    if loop.error is not None:
-        return "Another try does not work either: let the next attempt succeed.", loop
-    return "", loop
-
-
-def _run(played: Script, client: Any) -> Run:
-    claim = played.about or f"the script {played.name}"
-    return simulate(find("retry.guarded").but(script=played, claim=claim, client=client))
-
-
-TRIALS: Final[Mapping[str, Callable[[Any, Any], Tried]]] = {
-    "02.guard": _guard,
-    "02.client": _client,
-    "02.retry_after": _wait_for,
-    "02.script": _script,
-}

@@ -1,9 +1,10 @@
 """Predictions: answer before anything runs, then be graded by the runs themselves.
 
-Rules: scenarios are the rows, and the columns are facts of a trace, read by the function of that
-name in `labkit.scenarios.facts`. Words and choices stand in `data/exercises/predictions.toml`, a
-right answer nowhere. Without an answer nothing is revealed; every verdict names the event that
-decided it. What was answered when first graded stays beside what was answered later.
+Rules: scenarios are the rows (or tokens of their runs), and the columns are facts of a trace, read
+by the function of that name in `labkit.scenarios.facts`. Words and choices stand in
+`data/exercises/predictions.toml`, a right answer nowhere. Without an answer nothing is revealed;
+every verdict names the event that decided it. What was answered when first graded stays beside
+what was answered later.
 
     table = labkit.predict("interruptions")
     table.answer("429 before", "retried?", "yes, after a wait")
@@ -25,6 +26,7 @@ from labkit.simulation import Event, Run, SimulationError, View
 from .answers import Answer, answers
 from .controls import TwoForms
 from .said import Told, pick, texts
+from .token import read
 
 Cell = tuple[str, str]  # scenario and column
 
@@ -93,7 +95,7 @@ class Predictions(HasTraits, TwoForms):
         if variant:
             named = pick("variant", variant, self.variants)
             how, tail = f"{how} ({named})", f"_{named}"
-        runs = {row: catalogue.simulate(row + tail, policy=policy) for row in self.rows}
+        runs = {row: self._run(row + tail, policy) for row in self.rows}
         for run in runs.values():
             if run.error is not None and not isinstance(run.error, ProviderError):
                 raise run.error
@@ -105,6 +107,10 @@ class Predictions(HasTraits, TwoForms):
             told = given or reveals
             grades[row, column] = Grade(given, fact.answer, trace[fact.event]) if told else Grade()
         return Grades(self, grades, runs, how)
+
+    def _run(self, row: str, policy: Any) -> Run:
+        asked = read(row)
+        return catalogue.simulate(**(asked | {"policy": policy or asked["policy"]}))
 
     def corrected(self, *, policy: Any = None, variant: str = "") -> "Grades":
         """The whole key, read from the runs, beside the answers of before and after."""

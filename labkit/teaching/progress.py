@@ -12,6 +12,7 @@ from typing import Final
 from labkit.simulation import Run, SimulationError
 
 from .answers import Answer, answers
+from .exercises import exercises
 from .phrases import quoted
 from .said import Told, pick, texts
 
@@ -55,7 +56,7 @@ def _items() -> Iterator[tuple[str, str]]:
         state = "done" if graded == len(table.cells) else "open"
         counted = f"{len(table.given)} of {len(table.cells)} answered, {graded} graded"
         yield state, f"predictions {name}: {counted}"
-    for name, exercise in texts("retry").items():
+    for name, exercise in exercises().items():
         state = "done" if f"exercise/{name}" in known else "open"
         yield state, f"exercise {name}: {exercise['task']}"
     for step, how in texts("progress").items():

@@ -35,8 +35,17 @@ LABEL: Final = 46  # characters of a label
 CHARACTER: Final = 0.0092  # of the axis' length, an average one
 
 _LOOKS: Final = texts("timeline")  # "colours", and words and look of "endings" and "marks"
-LANES: Final = ("provider", "waits", "page", "kept", "tasks, faults", "findings")
-_TOLD: Final = ("provider", "client", "turn", "page", "session", "ledger", "user", "lab")
+LANES: Final = (
+    "provider",
+    "wire",
+    "waits",
+    "recovery",
+    "page",
+    "kept",
+    "tasks, faults",
+    "findings",
+)
+_TOLD: Final = "provider client turn page session ledger user lab wire record".split()
 _DELTAS: Final = ("role", "say", "think", "call", "finish")
 _CUTS: Final = ("cancel", "fault", "end")
 
@@ -212,7 +221,7 @@ def reach(item: Item, end: float) -> tuple[float, float, str]:
 
 
 def _tall(lane: list[list[Item]]) -> float:
-    return 1.0 if all(item.sign for item in lane[0]) else TALL
+    return 1.0 if all(item.sign for row in lane for item in row) else TALL
 
 
 def _draw(axes: Axes, lanes: list[list[list[Item]]], end: float) -> list[float]:

@@ -24,7 +24,9 @@ _PHASES: Final = {"w": "waiting", "wake": "waking", "": "waiting"}
 _FAULT: Final = re.compile(
     r"(?P<kind>[a-z]+)@(?:(?P<task>[\w%.-]+)\.)?(?P<point>[0-9]{1,9})(?P<phase>w|wake|)", re.ASCII
 )
-_SHAPE: Final = "a fault is like cancel@5w, cancel@5wake, cancel@task.5w, stall@5, disconnect@5"
+_SHAPE: Final = (
+    "a fault is like cancel@5w, cancel@5wake, cancel@task.5w, stall@5, disconnect@5, cut@3"
+)
 
 
 class TokenError(SimulationError, ValueError):
@@ -33,6 +35,11 @@ class TokenError(SimulationError, ValueError):
 
 def from_token(token: str) -> Run:
     """The run that `token` stands for; raises `TokenError`."""
+    return catalogue.simulate(**read(token))
+
+
+def read(token: str) -> dict[str, Any]:
+    """What `token` asks to simulate: scenario, policy, faults and seed; raises `TokenError`."""
     faults: list[Fault] = []
     given: dict[str, Any] = {}
     for number, part in enumerate(token.strip().split("~"), start=1):
@@ -50,7 +57,7 @@ def from_token(token: str) -> Run:
         policy = replace(scenario.policy, **given) if given else scenario.policy
     except ValueError as error:
         raise TokenError(f"the policy contradicts itself: {error}") from None
-    return catalogue.simulate(scenario, policy=policy, faults=faults, seed=seed)
+    return {"scenario": scenario, "policy": policy, "faults": faults, "seed": seed}
 
 
 def token_of(run: Run) -> str:

@@ -92,8 +92,8 @@ SAFEGUARDS = (
     Safeguard(
         name="a prediction is graded by the run of the policy that was given",
         file="labkit/teaching/predictions.py",
-        old="catalogue.simulate(row + tail, policy=policy)",
-        new="catalogue.simulate(row + tail)",
+        old='"policy": policy or asked["policy"]',
+        new='"policy": asked["policy"]',
         red=(_PREDICTIONS + "test_another_policy_flips_the_right_answer_and_its_event",),
     ),
     Safeguard(
@@ -108,16 +108,20 @@ SAFEGUARDS = (
     ),
     Safeguard(
         name="a guard that repeats visible text does not pass",
-        file="labkit/teaching/exercises.py",
+        file="labkit/teaching/trials.py",
         old="own = first(error, visible=visible,",
         new="own = first(error, visible=False,",
         red=(_EXERCISES + "test_a_typical_wrong_answer_is_told_its_case",),
     ),
     Safeguard(
         name="a client is judged by the findings of its run",
-        file="labkit/teaching/exercises.py",
-        old="    for finding in run.findings:",
-        new="    for finding in run.findings[:0]:",
+        file="labkit/teaching/trials.py",
+        old="""    run, own = _run(load(case), my_client), _run(load(case), clients.careful)
+    for finding in run.findings:
+""",
+        new="""    run, own = _run(load(case), my_client), _run(load(case), clients.careful)
+    for finding in ():
+""",
         red=(_EXERCISES + "test_a_typical_wrong_answer_is_told_its_case",),
     ),
     Safeguard(

@@ -29,7 +29,7 @@ def main(mechanism: str) -> None:
     """Dump the scenarios that need no SDK, and the client with much syntax."""
     if mechanism == "settrace":
         recorder._monitoring = recorder._settrace  # type: ignore[attr-defined]
-    names = [name for name in labkit.names() if not name.startswith("sdk.")]
+    names = [name for name in labkit.names() if not name.startswith(("sdk.", "frameworks."))]
     dump = {name: dumped(labkit.simulate(name)) for name in names}
     dump["syntax"] = dumped(simulate(scenario(syntax.client)))
     json.dump(dump, sys.stdout)

@@ -14,13 +14,13 @@ import labkit
 from labkit.recovery.errors import ProviderError
 from labkit.scenarios import clients
 from labkit.simulation import Unknown
-from labkit.teaching.said import texts
+from labkit.teaching.exercises import exercises
 
 HEADLESS = {"name": "x", "attempts": [[{"http_error": {"status": 400}}], [{"say": "x"}]]}
 HOPELESS = {"name": "x", "attempts": [[{"say": "x"}, {"error": "y"}]]}
 
 
-EXERCISES = texts("retry")
+EXERCISES = exercises()
 
 
 def made(name: str, code: str) -> Any:
@@ -97,6 +97,33 @@ async def swallows(provider: Any, policy: Any, observe: Any) -> None:
 labkit_client = clients.careful
 
 
+def joined(chunks: list[bytes]) -> str:
+    return b"".join(chunks).decode().rstrip()
+
+
+def framed(name: str, data: str) -> bytes:
+    return ("".join(f"{name}{line}\n" for line in data.split("\n")) + "\n").encode()
+
+
+def by_text_lines(chunks: list[bytes]) -> list[str]:
+    """Right but for the ends of lines: a text's splitlines knows ten of them."""
+    found, data = [], list[str]()
+    *lines, _ = (b"".join(chunks) + b"|").decode().splitlines()
+    for line in lines:
+        if line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+        if not line and data:
+            found.append("\n".join(data))
+            data = []
+    return found
+
+
+async def numbers_blind(desk: Any, limits: Any, observe: Any) -> None:
+    await desk.begin()
+    async for event in desk.connect(""):
+        desk.page("text_delta", text=json.loads(event.data).get("text_delta", ""))
+
+
 @pytest.mark.parametrize(
     ("name", "wrong", "case", "words"),
     [
@@ -115,6 +142,22 @@ labkit_client = clients.careful
         ("02.retry_after", lambda headers: "2", "2", "It gives '2'; 2.0 is expected"),
         ("02.script", HEADLESS, "", "labkit gave up before any text"),
         ("02.script", HOPELESS, "", "does not work either"),
+        (
+            "03.decode",
+            lambda chunks: joined(chunks).split("\n\n"),
+            "data: one",
+            "gives ['data: one",
+        ),
+        ("03.decode", by_text_lines, "\\u2028line", "gives"),
+        ("03.frame", lambda data: f"data: {data}\n\n".encode(), "two\\nlines", "gives ['two'"),
+        ("03.frame", lambda data: framed("data:", data), "begins with", "gives ['begins"),
+        ("03.reader", numbers_blind, "cut@1", "ProviderError leaves it"),
+        ("04.owner", lambda run, user, tenant: user == "ann", "other", "gives True; False"),
+        ("04.owner", lambda run, user, tenant: tenant == "acme", "bob", "gives True; False"),
+        ("04.goes_on", lambda run: not run.finish_reason, "stopped", "gives True; False"),
+        ("04.goes_on", lambda run: run.status != "stopped", "stop", "gives True; False"),
+        ("04.merge", lambda draft, more: draft + more, "your manager", "is expected"),
+        ("04.call", lambda raw: json.loads(raw or "{}"), "VP", "It raised JSONDecodeError in line"),
     ],
 )
 def test_a_typical_wrong_answer_is_told_its_case(
@@ -189,8 +232,9 @@ def test_an_unknown_exercise_lists_those_there_are() -> None:
 
 @pytest.mark.parametrize("name", sorted(EXERCISES))
 def test_the_notebook_hands_out_the_code_that_the_exercise_starts_from(name: str) -> None:
-    notebook = Path(__file__).parents[2] / "notebooks" / "02_retry_boundary.ipynb"
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    books = (Path(__file__).parents[2] / "notebooks").glob(f"{name[:2]}*.ipynb")
+    texts = [book.read_text(encoding="utf-8") for book in books]
+    cells = [cell for text in texts for cell in json.loads(text)["cells"]]
     handed = [source for cell in cells if f'check("{name}"' in (source := "".join(cell["source"]))]
     start = EXERCISES[name]["start"].strip().split("\n\n")[-1]
     assert any(start in source for source in handed)

@@ -85,11 +85,11 @@ async def _to_its_end(live: Live) -> None:
                 action = ASK_AGAIN
             if action in (KEEP, INSPECT):
                 return _failed(live, action)
-            if not by_hand:
-                if not _may_recover(live):  # breakpoint: recovery limits
-                    return _failed(live, "limit")
-                await _wait(live, error)
+            if not by_hand and not _may_recover(live):  # breakpoint: recovery limits
+                return _failed(live, "limit")
             live.services.page("status", state="recovering")
+            if not by_hand:
+                await _wait(live, error)
             by_hand = False
             error = await received(_recovery(action, live), live)
         await _run_tools(live)
@@ -99,8 +99,11 @@ async def _to_its_end(live: Live) -> None:
 
 async def _begin(live: Live) -> ProviderError | None:
     live.services.page("status", state="generating")
-    request = first_request(live.run)
-    return await received(asked(request, live), live)
+    request, services = first_request(live.run), live.services
+    if services.begin is None or services.resume is None:
+        return await received(asked(request, live), live)
+    await services.begin(request)
+    return await received(resumed(services.resume(live.run), live), live)
 
 
 def _fresh_budget(live: Live) -> None:

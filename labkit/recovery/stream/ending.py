@@ -57,7 +57,7 @@ def classify_end(run: StreamRun) -> str:
     if run.request.structured and not (run.finish_reason == STOP and _is_json(run.text)):
         return CUT_STRUCTURED
     if broken or run.finish_reason in (ERROR, UNKNOWN):
-        return GATEWAY if run.cause == "gateway_timeout" else TRANSPORT
+        return GATEWAY if run.cause == "timeout" else TRANSPORT
     return AT_LIMIT if run.finish_reason == LENGTH else WHOLE
 
 

@@ -6,7 +6,7 @@ events. Both are watched: nothing for `stall` seconds, or beyond the time that i
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from random import Random
@@ -42,8 +42,10 @@ def _by_user() -> bool:
 class Services:
     """What a recovering client works with.
 
-    `ask(request, attempt)` sends a request. `resume(run)` takes up the events after the record's
-    last one, where the service can do that. `can_continue`: the target accepts a continuation.
+    `ask(request, attempt)` sends a request. Where a service stands in between that keeps the
+    events, `begin(request)` starts the answer there, and `resume(run)` takes up the events after
+    the record's last one; it ends when the service has ended the answer, and raises when only the
+    connection has ended. `can_continue`: the target accepts a continuation.
     `provider`: whose words for an answer's end `ask` brings.
     `save` keeps a record and returns it. `page(kind, **data)` is what the user sees: text_delta,
     segment_end, status, tool_pending, error. `stopped()`: whether a cancel is its user's stop.
@@ -55,6 +57,7 @@ class Services:
     policy: RetryPolicy
     random: Random
     tools: ToolRegistry = NO_TOOLS
+    begin: Callable[[Request], Awaitable[None]] | None = None
     resume: Callable[[StreamRun], Events] | None = None
     can_continue: bool = False
     provider: str = "openai-chat"
@@ -70,7 +73,7 @@ class Live:
     def __init__(self, run: StreamRun, services: Services) -> None:
         self.run = run
         self.services = services
-        self.can_resume = True  # until the service has refused our cursor
+        self.can_resume = True  # until the service has refused our cursor, or has nothing more
 
     def change(self, run: StreamRun) -> StreamRun:
         if run is not self.run:
@@ -126,16 +129,13 @@ async def asked(request: Request, live: Live, *, joint: Joint | None = None) -> 
 
 async def resumed(events: Events, live: Live) -> Events:
     """The events that a service has kept; as impatient as with an answer that is asked for."""
-    clock = asyncio.get_running_loop().time
+    clock, before = asyncio.get_running_loop().time, live.run.next_sequence
     deadline = clock() + time_left(live)
     async with aclosing(events):
-        while True:
-            patience = clock() + live.services.policy.stall
-            event = await next_within(events, patience, deadline)
-            if event is None:
-                break
+        while event := await next_within(events, clock() + live.services.policy.stall, deadline):
             yield event
     if not live.run.finish_reason:
+        live.can_resume = live.run.next_sequence > before  # else there is nothing to take up
         raise ProviderError("the events ended without a finish reason", kind="cut_off")
 
 

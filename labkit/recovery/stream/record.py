@@ -9,7 +9,7 @@ is there already is dropped; a gap is an error, since text with a hole in it rea
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..errors import RecoveryError
@@ -115,7 +115,12 @@ class Refused:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+_TOLD: Final = (
+    "text next_sequence finish_reason cause calls executed refused attempt recoveries continued"
+).split()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class StreamRun:
     """The record of one answer. Times are seconds on the clock of whoever passes `now`.
 
@@ -129,8 +134,8 @@ class StreamRun:
     """
 
     run_id: str
-    owner: Owner
-    request: StreamRequest = StreamRequest("")
+    owner: Owner = field(repr=False)
+    request: StreamRequest = field(default=StreamRequest(""), repr=False)
     status: str = RUNNING
     next_sequence: int = 0
     chunks: tuple[str, ...] = ()
@@ -155,6 +160,11 @@ class StreamRun:
         """The text of the answer so far: a draft until the status is completed."""
         return "".join(self.chunks[self.answer_from :])
 
+    def __repr__(self) -> str:
+        told = {name: getattr(self, name) for name in _TOLD if getattr(self, name)}
+        parts = [repr(self.run_id), self.status, *(f"{k}={v!r}" for k, v in told.items())]
+        return f"StreamRun({', '.join(parts)})"
+
 
 def apply_event(run: StreamRun, event: StreamEvent, *, now: float) -> StreamRun:
     """The record after `event`, received at `now`; the same record for one that was there already.
@@ -164,8 +174,8 @@ def apply_event(run: StreamRun, event: StreamEvent, *, now: float) -> StreamRun:
     if event.sequence < run.next_sequence:  # breakpoint: duplicate check
         return run
     if event.sequence > run.next_sequence:  # breakpoint: gap check
-        missing = f"{run.next_sequence} to {event.sequence - 1}"
-        raise SequenceGap(f"events {missing} are missing: they are not skipped")
+        told = f"event {event.sequence} came where {run.next_sequence} must come"
+        raise SequenceGap(f"{told}: nothing is skipped")
     if run.status in FINAL:
         raise StreamEnded(f"the answer is {run.status}: event {event.sequence} is not added")
     return replace(
@@ -242,8 +252,8 @@ def parse_complete_tool_call(
     if not raw.strip():
         return {} if takes_nothing and run.finish_reason == TOOL_CALLS else None
     try:
-        value = strict_json(raw)
-    except ValueError:  # breakpoint: complete JSON check
+        value = strict_json(raw)  # breakpoint: complete JSON check
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

@@ -9,10 +9,11 @@ import pytest
 
 from labkit.recovery.event_log import CursorTooOld
 from labkit.recovery.stream import RecoveryLimits, StreamEvent, StreamRequest, StreamRun
+from labkit.recovery.stream.continuation import Request
 from labkit.recovery.stream.store import StaleRecord
 from labkit.recovery.tools import Tool
 
-from .playing import CALLS, DROP, FINISH, Played, call, play, say
+from .playing import CALLS, DROP, FINISH, QUESTION, Played, call, play, say
 
 WITH_TOOLS = StreamRequest("Open a ticket.", tools=("create_ticket",))
 TICKET = '{"title":"VPN"}'
@@ -300,6 +301,33 @@ def test_a_cursor_that_is_refused_is_not_tried_again() -> None:
     )
     assert (played.shown, played.record.status) == ("It was sent.", "completed")
     assert played.choices == ["resume_events", "request_continuation", "show_result"]
+
+
+def test_events_that_end_without_a_finish_reason_are_not_taken_up_again() -> None:
+    async def resume(run: StreamRun) -> AsyncGenerator[StreamEvent, None]:
+        if run.next_sequence == 1:
+            yield StreamEvent(1, text_delta="sent ")
+
+    played = play([[say("It was "), DROP], [say("It was sent."), FINISH]], resume=resume,
+                  limits=RecoveryLimits(recoveries=3))  # fmt: skip
+    assert (played.shown, played.record.status) == ("It was sent |It was sent.", "completed")
+    assert played.choices == ["resume_events", "resume_events", "ask_again", "show_result"]
+
+
+def test_an_answer_is_begun_at_the_service_that_keeps_its_events() -> None:
+    begun = []
+
+    async def begin(request: Request) -> None:
+        begun.append(request.messages[0].content)
+
+    async def resume(run: StreamRun) -> AsyncGenerator[StreamEvent, None]:
+        assert run.next_sequence == 0
+        yield StreamEvent(0, text_delta="It was sent.")
+        yield StreamEvent(1, finish_reason="stop")
+
+    played = play([[DROP]], begin=begin, resume=resume)
+    assert (played.shown, played.record.status) == ("It was sent.", "completed")
+    assert (begun, played.requests) == ([QUESTION.question], [])
 
 
 def test_a_resumed_stream_that_says_nothing_is_a_stall() -> None:

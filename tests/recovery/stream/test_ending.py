@@ -52,7 +52,7 @@ ENDS: dict[str, tuple[StreamRun, str, tuple[str, str, str, str]]] = {
         ("ask_again", "ask_again", "resume_events", "resume_events"),
     ),
     "a gateway's timeout": (
-        broken(TEXT, cause="gateway_timeout"),
+        broken(TEXT, cause="timeout"),
         "gateway_timeout",
         ("ask_again", "request_continuation", "resume_events", "resume_events"),
     ),
@@ -182,7 +182,7 @@ def test_what_no_other_try_mends_is_left_to_a_person(cause: str) -> None:
 
 
 def test_a_gateways_timeout_and_a_users_stop_differ_though_neither_has_a_finish_reason() -> None:
-    timeout, stopped = broken(TEXT, cause="gateway_timeout"), stop(record(TEXT))
+    timeout, stopped = broken(TEXT, cause="timeout"), stop(record(TEXT))
     assert timeout.finish_reason == stopped.finish_reason == ""
     assert classify_end(timeout) != classify_end(stopped)
 
