@@ -77,6 +77,19 @@ def guarded(note: Note) -> Iterator[None]:
         _here.note = None
 
 
+@contextmanager
+def loading() -> Iterator[None]:
+    """Let a run import a library in the block: what an import asks of the machine is not the run's.
+
+    A first run would ask where a second one does not, and so would not be the same.
+    """
+    note, _here.note = _here.note, None
+    try:
+        yield
+    finally:
+        _here.note = note
+
+
 @cache  # once: a hook cannot be removed
 def _install() -> None:
     sys.addaudithook(_hook)

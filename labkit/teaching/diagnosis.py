@@ -34,11 +34,24 @@ def symptoms(events: Sequence[Event]) -> dict[str, int]:
     """The symptoms that a trace shows, each with the index of the event to look at first."""
     stopped = max((event.index for event in events if event.kind == "cancel"), default=0)
     doubled = [finding.event for finding in duplicate_text(events)]
-    lost = [*cancel_swallowed(events), *left_over_task(events)]
+    lost = [finding.event for finding in (*cancel_swallowed(events), *left_over_task(events))]
     found = {
         "silent_wait": [e.index for e in events if e.kind == "stall" or e.get("seconds", 0) >= 1],
         "restart": [e.index for e in events if e.kind == "segment_end"] + doubled,
         "tools_after_stop": [e.index for e in events[:stopped] if e.get("step") == "tool"],
-        "backend_goes_on": [finding.event for finding in lost],
+        "backend_goes_on": lost + _written_for_nobody(events),
     }
     return {name: min(indexes) for name, indexes in found.items() if indexes}
+
+
+def _written_for_nobody(events: Sequence[Event]) -> list[int]:
+    """What a provider said while its reader's connection was lost."""
+    found, lost = list[int](), False
+    for event in events:
+        if event.kind in ("open", "request"):
+            lost = False
+        elif event.actor == "record":
+            lost = lost or event["status"] == "interrupted"
+        elif lost and event.actor == "provider" and event.kind == "say":
+            found.append(event.index)
+    return found

@@ -37,7 +37,10 @@ def progress(step: str | None = None, *, blocked: str = "", reason: str = "") ->
 
 
 def drawn(run: Run) -> None:
-    """Note that the call chain of `run` was drawn: that of a stop, or of a retry."""
+    """Note that the call chain of `run` was drawn: of a served stream, of a stop, or of a retry."""
+    if any(event.actor == "wire" for event in run.trace):
+        answers().put("step/stream chain drawn", "done")
+        return
     stopped = any(e.kind == "cancel" or e.get("fault") == "cancel" for e in run.trace)
     failed = any(e.kind == "failure" or e.get("action") == "retry" for e in run.trace)
     if stopped or "stop" in run.scenario.name:

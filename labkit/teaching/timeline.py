@@ -45,7 +45,7 @@ LANES: Final = (
     "tasks, faults",
     "findings",
 )
-_TOLD: Final = "provider client turn page session ledger user lab wire record".split()
+_TOLD: Final = "provider client turn page session ledger user lab wire record framework".split()
 _DELTAS: Final = ("role", "say", "think", "call", "finish")
 _CUTS: Final = ("cancel", "fault", "end")
 

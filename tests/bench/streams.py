@@ -1,4 +1,4 @@
-"""How fast bytes become events, beside two other decoders that get the same bytes."""
+"""How fast bytes become events, beside two other decoders that get the same bytes; and readers."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -9,6 +9,7 @@ import httpx_sse
 from openai._streaming import SSEDecoder as OpenAIDecoder
 
 from labkit.recovery.sse import SSEDecoder, encode_event
+from tests.recovery import readers
 
 from .table import Measure, Row, best
 
@@ -40,7 +41,17 @@ def decoding() -> Iterator[Row]:
         yield Row(what=f"bytes decoded, {how}", value=megabytes / ours, unit="MB/s")
 
 
-MEASURES: Final[tuple[Measure, ...]] = (decoding,)
+def reading() -> Iterator[Row]:
+    """500 readers of one log that drop and reconnect at random, until each has seen all."""
+    seen, most = readers.measured()
+    whole = list(range(readers.EVENTS))
+    wrong = sum(numbers != whole for numbers in seen)
+    yield Row(what="readers that lost or doubled an event, of 500", value=wrong, unit="", most=0.5)
+    used = most / 2**20
+    yield Row(what="memory of 500 readers that come and go", value=used, unit="MiB", most=64)
+
+
+MEASURES: Final[tuple[Measure, ...]] = (decoding, reading)
 
 
 def _cut(size: int) -> list[bytes]:

@@ -1,10 +1,8 @@
 """Readers that come, go and fall behind: nothing lost, nothing doubled, no silent jump."""
 
 import asyncio
-import tracemalloc
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from random import Random
 
 import pytest
 
@@ -17,6 +15,7 @@ from labkit.recovery.event_log import (
     frames,
 )
 from labkit.recovery.sse import SSEDecoder, SSEEvent
+from tests.recovery import readers
 from tests.simulation.kit import virtually
 
 
@@ -214,46 +213,7 @@ def test_a_cancelled_reader_leaves_as_cancelled_and_the_log_goes_on() -> None:
 # --- many readers that drop and come back
 
 
-READERS, EVENTS = 500, 100
-
-
-async def comes_and_goes(log: EventLog, seed: int) -> list[int]:
-    """Read through the wire, drop at random places, also inside a frame, and come back."""
-    random, cursor = Random(seed), ""
-    seen: list[int] = []
-    while True:
-        decoder = SSEDecoder(last_event_id=cursor)
-        patience = random.randrange(1, 30)
-        async with aclosing(frames(log, cursor)) as stream:
-            async for frame in stream:
-                patience -= 1
-                cut = frame if patience else frame[: random.randrange(len(frame))]
-                for event in decoder.feed(cut):
-                    if event.event == "end":
-                        return seen
-                    seen.append(int(event.data))
-                if not patience:
-                    break
-        cursor = decoder.last_event_id
-        await asyncio.sleep(random.random())
-
-
 def test_500_readers_that_drop_and_reconnect_lose_nothing_and_double_nothing() -> None:
-    async def work() -> list[list[int]]:
-        log = EventLog("answer-1")
-        readers = [asyncio.create_task(comes_and_goes(log, seed)) for seed in range(READERS)]
-        for number in range(EVENTS):
-            log.append(str(number))
-            await asyncio.sleep(0.05)
-        log.close()
-        return list(await asyncio.gather(*readers))
-
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    try:
-        seen = virtually(work())
-        most = tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
-    assert seen == [list(range(EVENTS))] * READERS
+    seen, most = readers.measured()
+    assert seen == [list(range(readers.EVENTS))] * readers.READERS
     assert most < 64 * 1024 * 1024

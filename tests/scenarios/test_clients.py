@@ -24,7 +24,7 @@ FLAWS = {
     "retry.forgotten": "left_over_task",
     "retry.late": "lost_tail",
 }
-OURS = [name for name in catalogue() if not name.startswith("sdk.")]
+OURS = [name for name in catalogue() if not name.startswith(("sdk.", "frameworks."))]
 CURED = {
     "retry.naive": "retry.guarded",
     "retry.glued": "retry.stall",

@@ -10,12 +10,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from labkit.simulation import NotDeterministic, Observer, Refused, simulate
-from labkit.simulation.outside import guarded
+from labkit.simulation.outside import guarded, loading
 
 from .kit import scenario
 
@@ -90,6 +91,19 @@ def test_what_a_refusal_left_behind_does_not_hold_the_next_run() -> None:
     for _ in range(3):
         assert simulate(scenario(quick)).result == "done"
         test_a_refusal_that_the_client_swallows_stands_in_the_trace()
+
+
+def test_what_the_import_of_a_library_asks_for_is_not_the_runs() -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        with suppress(ModuleNotFoundError), loading():
+            listen()
+            raise ModuleNotFoundError
+        observe("loaded")
+        listen()
+
+    run = simulate(scenario(client))
+    assert isinstance(run.error, Refused)  # after the block, also one that failed
+    assert [event.kind for event in run.trace] == ["loaded", "refused", "end"]
 
 
 def test_other_threads_may_do_what_they_like_meanwhile() -> None:
