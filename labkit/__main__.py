@@ -11,6 +11,7 @@ COMMANDS = {
     "test": "run unit tests, notebooks and browser tests (--slow for the long ones)",
     "doctor": "say what is missing here, each with its cure",
     "notebooks": "run the tracked notebooks again in place",
+    "page": "serve a script's answers on a page: page SCRIPT --cut mid_frame@3",
     "provider": "serve a script as an OpenAI-compatible endpoint: provider SCRIPT --port N",
     "python": "run Python inside the environment: python FILE, python -m MODULE",
 }

@@ -39,6 +39,10 @@ LIBRARIES: dict[str, set[str]] = {
     "providers/server.py": {"starlette", "uvicorn"},
     "providers/sdk.py": {"httpx", "httpx2", "openai"},
     "stores": {"sqlalchemy"},
+    "services/app.py": {"starlette"},
+    "services/asked.py": {"starlette"},
+    "services/process.py": {"uvicorn"},
+    "scenarios/frameworks.py": {"agents", "langgraph", "langsmith", "openai"},
     "teaching": {
         "IPython",
         "PIL",
@@ -51,7 +55,7 @@ LIBRARIES: dict[str, set[str]] = {
     "commands/doctor.py": {"jupyter_client"},
     "commands/notebooks.py": {"nbclient", "nbformat"},
 }
-HEAVY = ("pandas", "matplotlib", "ipywidgets", "IPython", "starlette", "openai", "sqlalchemy")
+HEAVY = "pandas matplotlib ipywidgets IPython starlette openai sqlalchemy langgraph agents".split()
 
 
 def name(path: pathlib.Path) -> str:
@@ -128,9 +132,29 @@ def code_lines(path: pathlib.Path) -> int:
     return len(found)
 
 
-def test_the_package_stays_small() -> None:
-    assert sum(map(code_lines, MODULES)) < 6_000
-    assert sum(code_lines(path) for path in MODULES if name(path).startswith("recovery/")) < 1_500
+# Code lines that each room may have: a room that grows past it is cut first, or argued for here.
+ROOM = {
+    "recovery": 1_500,
+    "simulation": 1_620,
+    "teaching": 1_500,
+    "scenarios": 990,
+    "providers": 710,
+    "services": 545,
+    "commands": 430,
+    "stores": 170,
+    "": 60,
+}
+
+
+@pytest.mark.parametrize("room", ROOM)
+def test_a_room_stays_small(room: str) -> None:
+    own = [path for path in MODULES if name(path).rpartition("/")[0].partition("/")[0] == room]
+    assert sum(map(code_lines, own)) < ROOM[room]
+
+
+def test_every_room_has_its_measure() -> None:
+    rooms = {name(path).rpartition("/")[0].partition("/")[0] for path in MODULES}
+    assert rooms == set(ROOM)
 
 
 def test_only_lines_that_hold_code_are_counted(tmp_path: pathlib.Path) -> None:
@@ -251,7 +275,7 @@ each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path
 
 @each_notebook
 def test_a_notebook_is_named_by_number_and_topic(path: pathlib.Path) -> None:
-    assert re.fullmatch(r"\d\d_[a-z0-9_]+\.ipynb", path.name)
+    assert re.fullmatch(r"\d\d[a-z]?_[a-z0-9_]+\.ipynb", path.name)
 
 
 @each_notebook

@@ -10,27 +10,45 @@ from contextlib import suppress
 from labkit.commands.environment import Missing
 from labkit.providers import server
 from labkit.providers.process import ServerError
-from labkit.providers.script import ScriptError, load_script
+from labkit.providers.script import Script, ScriptError, load_script
 from labkit.scenarios.catalogue import load
 from labkit.simulation import Unknown
 
 
 def main(arguments: list[str]) -> int:
     """Serve until interrupted. Raises `Missing` for a script or a port that is no good."""
-    parser = argparse.ArgumentParser(prog="python -m labkit provider", description=__doc__)
-    parser.add_argument("script", metavar="SCRIPT", help="a name in data/scripts, or a path")
-    parser.add_argument("--port", type=int, default=0, help="0, the default: any that is free")
-    parser.add_argument("--speed", type=float, default=1.0, help="50: waits are 50 times shorter")
-    asked = parser.parse_args(arguments)
-    if not 0 < asked.speed < math.inf:
-        parser.error("the speed is a number above 0")
-    read = load_script if asked.script.endswith(".json") else load
+    asked = parser("provider", __doc__).parse_args(arguments)
+    script = script_of(asked)
     try:
-        script = read(asked.script)
         listening, address = server.listen(asked.port)
-    except (ScriptError, ServerError, Unknown) as error:
+    except ServerError as error:
         raise Missing(error) from error
     print(server.about(script, address), end="", flush=True)
     with suppress(KeyboardInterrupt):
         server.run(script, listening, speed=asked.speed)
     return 0
+
+
+def parser(name: str, about: str | None) -> argparse.ArgumentParser:
+    """What every command that serves a script takes."""
+    made = argparse.ArgumentParser(prog=f"python -m labkit {name}", description=about)
+    made.add_argument("script", metavar="SCRIPT", help="a name in data/scripts, or a path")
+    made.add_argument("--port", type=int, default=0, help="0, the default: any that is free")
+    made.add_argument("--speed", type=_speed, default=1.0, help="50: waits are 50 times shorter")
+    return made
+
+
+def script_of(asked: argparse.Namespace) -> Script:
+    """The script that was asked for. Raises `Missing`."""
+    read = load_script if asked.script.endswith(".json") else load
+    try:
+        return read(asked.script)
+    except (ScriptError, Unknown) as error:
+        raise Missing(error) from error
+
+
+def _speed(text: str) -> float:
+    speed = float(text)
+    if not 0 < speed < math.inf:
+        raise argparse.ArgumentTypeError("the speed is a number above 0")
+    return speed

@@ -100,8 +100,8 @@ def _unrolled(steps: tuple[Step, ...]) -> Iterator[Step]:
 class FakeProvider:
     """Plays `script`, one attempt a request, and fails on cue."""
 
-    def __init__(self, script: Script, observe: Observer) -> None:
-        self._player = Player(script, observe)
+    def __init__(self, script: Script, observe: Observer, *, speed: float = 1.0) -> None:
+        self._player = Player(script, observe, speed)
 
     async def stream(self, attempt: int = 1) -> AsyncGenerator[Delta, None]:
         """One request's deltas; raises the `ProviderError` that the script calls for.

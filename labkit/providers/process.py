@@ -5,7 +5,7 @@
         provider.events()           # what the provider has noted, as a simulation's trace has it
 
 Rule: the process ends when its parent does, however that ends: it watches a pipe that only a living
-parent holds open.
+parent holds open. `running` does the same for any module that makes a server.
 """
 
 import json
@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
@@ -29,15 +30,20 @@ from .script import Script
 
 
 class ServerError(RecoveryError):
-    """The provider could not start: do what the message says."""
+    """The server could not start: do what the message says."""
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """A provider on a socket of this machine, at `address`."""
+class Running:
+    """A server on a socket of this machine, at `address`."""
 
     address: str
     pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Served(Running):
+    """A provider on such a socket."""
 
     def events(self) -> list[dict[str, Any]]:
         """What it has noted so far: time in the script's seconds, kind, details."""
@@ -52,6 +58,17 @@ def serve(script: Script, *, port: int = 0, speed: float = 1.0) -> Iterator[Serv
 
     Port 0 lets the system choose. Raises `ServerError` when it could not start.
     """
+    with running("labkit.providers.server", script, port=port, speed=speed) as child:
+        yield Served(child.address, child.pid)
+
+
+@contextmanager
+def running(module: str, *arguments: Any, port: int = 0, **options: Any) -> Iterator[Running]:
+    """Run what `serving(*arguments, **options)` of `module` gives, for the length of the block.
+
+    What is given must be picklable. Port 0 lets the system choose. Raises `ServerError`, with the
+    process's own words, when it could not start.
+    """
     with subprocess.Popen(
         [sys.executable, "-c", "from labkit.providers.process import child; child()"],
         bufsize=0,
@@ -63,30 +80,31 @@ def serve(script: Script, *, port: int = 0, speed: float = 1.0) -> Iterator[Serv
         assert process.stdin is not None
         assert process.stdout is not None
         with suppress(BrokenPipeError):  # it has died: what it said says why
-            process.stdin.write(pickle.dumps((script, port, speed)))
+            process.stdin.write(pickle.dumps((module, port, arguments, options)))
         told = process.stdout.readline().decode().strip()
         if not told.startswith("http"):
-            raise ServerError(told or "the provider's process ended before it served anything")
+            raise ServerError(told or f"the process of {module} ended before it served anything")
         try:
-            yield Served(told, process.pid)
+            yield Running(told, process.pid)
         finally:
             process.kill()  # a forked child of this process may hold the pipe open
 
 
 def child() -> None:
-    """What the process runs: the script comes through the pipe that is then watched."""
-    from . import server  # its libraries are of no use to the parent
+    """What the process runs: its task comes through the pipe that is then watched."""
+    from .server import listen  # its libraries are of no use to the parent
 
-    script, port, speed = pickle.load(sys.stdin.buffer)
+    module, port, arguments, options = pickle.load(sys.stdin.buffer)
     for watch in (_watch_the_pipe, partial(_watch_the_parent, os.getppid())):
         threading.Thread(target=watch, daemon=True).start()
     try:
-        listening, address = server.listen(port)
-    except ServerError as error:
-        print(error, flush=True)
-        return
+        server = import_module(module).serving(*arguments, **options)
+        listening, address = listen(port)
+    except Exception as error:
+        print(" ".join(str(error).split()), flush=True)  # the parent raises it
+        os._exit(1)  # a thread that reads the pipe would be in the way of a quiet end
     print(address, flush=True)
-    server.run(script, listening, speed=speed)
+    server.run(sockets=[listening])
 
 
 def _watch_the_pipe() -> None:

@@ -15,6 +15,7 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Final
@@ -34,6 +35,7 @@ from .wire import Dropped, Head, answer
 
 HOST: Final = "127.0.0.1"
 THERE: Final = "there is POST /v1/chat/completions, GET / and GET /events"
+Pieces = AsyncGenerator[Head | bytes, None]
 MOST_NOTES: Final = 100_000  # events; what comes later is not noted
 BEFORE_RESET: Final = 0.05  # seconds: a reset may take with it what the client has not read yet
 
@@ -52,7 +54,7 @@ def application(script: Script, *, speed: float = 1.0) -> ASGIApp:
         where = f"{request.method} {request.url.path}"
         response: ASGIApp = _refusal(404, THERE)
         if where == "POST /v1/chat/completions":
-            response = partial(_played, player)
+            response = partial(sent, answer(player.request()), _nothing)
             if not await _asks_for_a_stream(request):
                 response = _refusal(400, 'send a JSON object with "stream": true')
         elif where == "GET /events":
@@ -88,17 +90,25 @@ def _refusal(status: int, message: str) -> Response:
     return JSONResponse({"error": error}, status_code=status)
 
 
-async def _played(player: Player, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send one attempt, for as long as the client stays."""
+async def sent(
+    pieces: Pieces, left: Callable[[], object], scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Send `pieces` for as long as the client stays; `left()` is called where it went before."""
     async with asyncio.TaskGroup() as group:
-        playing = group.create_task(_play(player, scope["state"]["transport"], send))
+        playing = group.create_task(_send(pieces, scope["state"]["transport"], send))
         leaving = group.create_task(_gone(receive))
         leaving.add_done_callback(lambda _: playing.cancel())
         playing.add_done_callback(lambda _: leaving.cancel())
+    if playing.cancelled():
+        left()
 
 
-async def _play(player: Player, transport: asyncio.Transport, send: Send) -> None:
-    async with aclosing(answer(player.request())) as pieces:
+def _nothing() -> None:
+    """The player notes by itself who has left."""
+
+
+async def _send(pieces: Pieces, transport: asyncio.Transport, send: Send) -> None:
+    async with aclosing(pieces):
         try:
             async for piece in pieces:
                 await send(_message(piece))
@@ -144,13 +154,23 @@ def listen(port: int) -> tuple[socket.socket, str]:
 
 def run(script: Script, listening: socket.socket, *, speed: float = 1.0) -> None:
     """Serve until a signal ends the process."""
+    serving(script, speed=speed).run(sockets=[listening])
+
+
+def serving(script: Script, *, speed: float = 1.0) -> uvicorn.Server:
+    """The server of a script, for `process`."""
+    return hosting(application(script, speed=speed))
+
+
+def hosting(app: ASGIApp) -> uvicorn.Server:
+    """A server for any application, which may use `sent`; a signal ends it."""
     config = uvicorn.Config(
-        application(script, speed=speed),
+        app,
         http=_Connection,
         ws="none",
         loop="asyncio",
-        lifespan="off",
+        lifespan="auto",
         log_level="critical",
         timeout_graceful_shutdown=1,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)

@@ -121,7 +121,7 @@ class EventLog:
     def _refuse_a_jump(self, seen: int) -> None:
         oldest = self.last - len(self._entries) + 1
         if seen < oldest - 1:
-            gone = f"events {seen + 1} to {oldest - 1} of {self.name!r} are not kept any more"
+            gone = f"the events of {self.name!r} before number {oldest} are not kept any more"
             raise CursorTooOld(f"{gone}: begin again from the record of the answer")
 
     def _wake(self) -> None:

@@ -39,11 +39,11 @@ def test_a_step_is_done_or_blocked_with_the_reason() -> None:
 
 def test_what_is_ticked_by_hand_says_how() -> None:
     told = labkit.progress().text()
-    for group in ("retry", "stop"):
+    for group in ("retry", "stop", "stream"):
         assert f'then labkit.progress("{group} checks")' in told
         labkit.progress(f"{group} checks")
     assert "open     retry chain drawn: labkit.chain(run) of a run with a failure" in lines()
-    assert "open     stream checks run: a later lesson" in lines()
+    assert "open     stream chain drawn: labkit.chain(run) of a run that is served" in told
     assert "done     retry checks run" in lines()
 
 
@@ -52,6 +52,9 @@ def test_a_chain_that_is_drawn_is_done() -> None:
     assert "done     stop chain drawn" in lines()
     labkit.chain("retry.guarded")
     assert "done     retry chain drawn" in lines()
+    assert "done     stream chain drawn" not in lines()
+    labkit.chain("stream.kept")
+    assert "done     stream chain drawn" in lines()
 
 
 def test_a_reason_is_a_text() -> None:
