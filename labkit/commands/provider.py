@@ -11,7 +11,7 @@ from labkit.commands.environment import Missing
 from labkit.providers import server
 from labkit.providers.process import ServerError
 from labkit.providers.script import Script, ScriptError, load_script
-from labkit.scenarios.catalogue import load
+from labkit.scenarios.scripts import load
 from labkit.simulation import Unknown
 
 

@@ -1,34 +1,23 @@
-"""Finds scenarios and scripts by name.
+"""Finds scenarios by name.
 
-find("retry.guarded"), names(), load("error-after-text")
+find("retry.guarded"), names(), simulate("retry.guarded")
 """
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from labkit.providers.script import Script, load_script
-from labkit.recovery import event_log, retry, retry_after, tools, turn
 from labkit.recovery import policy as policy_module
-from labkit.recovery.stream import client, continuation, ending, receiving, record
+from labkit.recovery import retry, retry_after, turn
 from labkit.simulation import Breakpoint, Fault, Point, Run, Scenario, Unknown
 from labkit.simulation import breakpoints as in_files
 from labkit.simulation import points as points_of
 from labkit.simulation import simulate as run
 
-SCRIPTS: Final = Path(__file__).parents[2] / "data" / "scripts"
-STREAMS: Final = (client, receiving, record, ending, continuation, tools, event_log)
+from .rows import STREAMS
+
 READABLE: Final[tuple[ModuleType, ...]] = (retry, retry_after, policy_module, turn, *STREAMS)
-
-
-def load(name: str) -> Script:
-    """The script of that name in `data/scripts`; raises `Unknown` with the names there are."""
-    known = sorted(path.stem for path in SCRIPTS.glob("*.json"))
-    if name not in known:
-        raise Unknown("script", name, known)
-    return load_script(SCRIPTS / f"{name}.json")
 
 
 @lru_cache(maxsize=1)

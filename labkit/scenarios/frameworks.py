@@ -24,9 +24,8 @@ from labkit.simulation import STREAM_JUDGES, Observer, Run, Scenario
 from labkit.simulation.outside import loading
 
 from . import sdk, streams
-from .catalogue import STREAMS
 from .desk import QUESTION, Desk
-from .rows import rows, scenario
+from .rows import STREAMS, rows, scenario
 from .stream_judges import RECOVERY_JUDGES
 
 THREAD: Final = {"configurable": {"thread_id": "run-1"}}

@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from labkit.providers.fake import FakeProvider
-from labkit.recovery import retry, retry_after
+from labkit.recovery import event_log, retry, retry_after, tools
 from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.policy import RetryPolicy
+from labkit.recovery.stream import client, continuation, ending, receiving, record
 from labkit.simulation import STREAM_JUDGES, Scenario
 
-from .catalogue import load
+from .scripts import load
 
 TABLES: Final = Path(__file__).parents[2] / "data" / "scenarios"
+STREAMS: Final = (client, receiving, record, ending, continuation, tools, event_log)
 POLICY: Final = RetryPolicy(retry_on=TRANSIENT, stall=5.0, total=60.0)
 
 

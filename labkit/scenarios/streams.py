@@ -11,9 +11,8 @@ from labkit.recovery import retry
 from labkit.recovery.stream import RecoveryLimits, StreamRun
 from labkit.simulation import STREAM_JUDGES, Observer, Scenario
 
-from .catalogue import STREAMS
 from .desk import QUESTION, Desk, KeptDesk
-from .rows import rows, scenario
+from .rows import STREAMS, rows, scenario
 from .stream_judges import RECOVERY_JUDGES
 
 

@@ -8,7 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
-from labkit.scenarios.catalogue import SCRIPTS
+from labkit.scenarios.scripts import SCRIPTS
 from labkit.simulation import SimulationError, Unknown
 
 

@@ -27,8 +27,9 @@ from labkit.recovery.stream import (
 from labkit.recovery.stream.ending import INSPECT, KEEP, SHOW
 from labkit.recovery.stream.record import interrupt, stop
 from labkit.scenarios import clients
-from labkit.scenarios.catalogue import find, load
+from labkit.scenarios.catalogue import find
 from labkit.scenarios.desk import ANN
+from labkit.scenarios.scripts import load
 from labkit.simulation import Run, simulate
 
 from .token import read

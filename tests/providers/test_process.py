@@ -5,7 +5,7 @@ import os
 import pytest
 
 from labkit.providers.process import serve
-from labkit.scenarios.catalogue import load
+from labkit.scenarios.scripts import load
 
 pytestmark = pytest.mark.socket
 

@@ -7,7 +7,7 @@ import pytest
 
 from labkit.providers.script import ScriptError, load_script, script
 from labkit.recovery.deltas import Delta
-from labkit.scenarios.catalogue import SCRIPTS
+from labkit.scenarios.scripts import SCRIPTS
 
 GOOD = '{\n "name": "x",\n "attempts": [\n  [\n   %s\n  ]\n ]\n}'
 

@@ -22,7 +22,7 @@ import pytest
 
 from labkit.providers.process import Served, ServerError, serve
 from labkit.providers.script import Script, script
-from labkit.scenarios.catalogue import load
+from labkit.scenarios.scripts import load
 
 pytestmark = pytest.mark.socket
 
@@ -232,7 +232,7 @@ def test_the_process_ends_with_the_block_even_with_a_client_in_a_stall() -> None
 PARENT = """
 import sys, time
 from labkit.providers.process import serve
-from labkit.scenarios.catalogue import load
+from labkit.scenarios.scripts import load
 with serve(load("stall-first")) as provider:
     print(provider.address, provider.pid, flush=True)
     time.sleep(60)

@@ -15,7 +15,7 @@ from labkit.providers.script import Script, script
 from labkit.providers.sdk import SDKProvider, connected, scripted
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import ProviderError
-from labkit.scenarios.catalogue import SCRIPTS, load
+from labkit.scenarios.scripts import SCRIPTS, load
 from labkit.simulation import Fault, Observer, Run, Scenario, simulate
 
 Seen = list[tuple[Any, ...]]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import labkit
-from labkit.scenarios.catalogue import load
+from labkit.scenarios.scripts import load
 from labkit.simulation import Unknown
 
 

@@ -14,7 +14,7 @@ from labkit.providers.wire import Head, answer
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.policy import RetryPolicy
-from labkit.scenarios.catalogue import load
+from labkit.scenarios.scripts import load
 from labkit.services.chat import steps
 from labkit.simulation import Observer
 from labkit.simulation.world import World

@@ -15,7 +15,7 @@ from labkit.providers.process import ServerError, running
 from labkit.providers.script import script
 from labkit.recovery.sse import SSEDecoder, SSEEvent
 from labkit.recovery.stream import RecoveryLimits
-from labkit.scenarios.catalogue import load
+from labkit.scenarios.scripts import load
 from labkit.services import Cut, serve
 from tests.services.served import ANN
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_served_is_one_line_with_its_reason() -> None:
 
 
 START = """
-from labkit.scenarios.catalogue import load
+from labkit.scenarios.scripts import load
 from labkit.services import serve
 context = serve(load("stall-first"))
 service = context.__enter__()

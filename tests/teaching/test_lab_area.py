@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 import labkit
-from labkit.scenarios.catalogue import SCRIPTS
+from labkit.scenarios.scripts import SCRIPTS
 from labkit.simulation import SimulationError, Unknown
 
 
