@@ -53,8 +53,8 @@ def lost_tail(events: Sequence[Event]) -> Iterator[Finding]:
     said = [event for event in last if _is(event, "provider", "say")]
     whole = "".join(event.get("text", "") for event in said)  # one may say nothing
     shown = "".join(event["text"] for event in last if _is(event, "page", "shown"))
-    page = "".join(event["text"] for event in events if _is(event, "page", "shown"))
-    there = not page or page.endswith(whole)  # no page to judge; or a repeat was left out
+    page = [event["text"] for event in events if _is(event, "page", "shown")]
+    there = not page or "".join(page).endswith(whole)  # no page to judge; or a repeat was left out
     if _succeeded(events) and not there and whole.startswith(shown):
         yield Finding(
             "lost_tail", said[-1].index, "show every delta, also the last, before the end"

@@ -491,7 +491,7 @@ _JUDGES = (
     _made(
         "a lost tail is found",
         "judge.py",
-        "and shown != whole and whole.startswith(shown):",
+        "and not there and whole.startswith(shown):",
         "and False:",
         _NO + "[lost_tail-retry.late]",
     ),
