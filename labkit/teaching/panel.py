@@ -32,6 +32,10 @@ KINDS: Final = (  # the words for each kind of fault; its kind and phase
     ("cancel as it wakes", ("cancel", "waking")),
     ("disconnect", ("disconnect", "waiting")),
     ("stall", ("stall", "waiting")),
+    ("connection cut", ("cut", "waiting")),
+    ("event lost", ("lose", "waiting")),
+    ("event twice", ("duplicate", "waiting")),
+    ("events swapped", ("reorder", "waiting")),
 )
 
 
@@ -128,10 +132,14 @@ class Panel(TwoForms):
         self._told.value = parts(*((name, pre(text, wrap=True)) for name, text in told))
 
     def _draw_controls(self) -> None:
-        run = self.model.run
+        run, strikes = self.model.run, self.model.strikes
         self._scenario.value, self._token.value = run.scenario.name, token_of(run)
         first = run.faults[0] if run.faults else None
-        self._kind.value = (first.kind, first.phase) if first else ("", "")
+        now = (first.kind, first.phase) if first else ("", "")
+        kinds = [(told, kind) for told, kind in KINDS if kind in (now, ("", "")) or strikes(*kind)]
+        if list(self._kind.options) != kinds:
+            self._kind.options = kinds
+        self._kind.value = now
         there = self.model.strikes(*self._kind.value)
         number = next((n for n, (_, fault) in enumerate(there) if fault == first), None)
         self._place.max, self._place.disabled = max(0, len(there) - 1), not there

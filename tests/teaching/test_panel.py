@@ -6,7 +6,7 @@ import pytest
 
 import labkit
 from labkit.simulation import Fault
-from labkit.teaching.panel import Bench, panel
+from labkit.teaching.panel import Bench, Panel, panel
 from labkit.teaching.timeline import timeline
 from labkit.teaching.token import TokenError, from_token, token_of
 from tests.teaching.test_views import markups, pictures
@@ -158,14 +158,31 @@ def test_the_panel_says_that_it_works_until_the_picture_is_there() -> None:
     assert done == ""
 
 
+def offered(shown: Panel) -> list[str]:
+    _ = shown.widget
+    return [words for words, _ in shown._kind.options]
+
+
+def test_only_faults_that_can_strike_are_offered_and_the_one_that_is_asked_for() -> None:
+    cancels, steps = ["cancel while it waits", "cancel as it wakes"], ["disconnect", "stall"]
+    wire = ["connection cut", "event lost", "event twice", "events swapped"]
+    assert offered(panel("retry.stall")) == ["none", *cancels, *steps]
+    kept = panel("stream.kept~lose@3")
+    assert offered(kept) == ["none", *cancels, *steps, *wire]
+    assert kept._kind.value == ("lose", "waiting")
+    kept._kind.value = ("cut", "waiting")
+    assert kept._token.value == "stream.kept~cut@3"
+    kept._token.value = "retry.stall"
+    assert offered(kept) == ["none", *cancels, *steps]
+    assert offered(panel("retry.stall~cut@3")) == ["none", *cancels, *steps, "connection cut"]
+
+
 def test_a_scenario_without_a_place_for_a_fault_stays_without_one() -> None:
     async def at_once(provider: object, policy: object, observe: object) -> None:
         pass
 
     shown = panel(labkit.find("retry.stall").but(client=at_once))
-    _ = shown.widget
-    shown._kind.value = ("stall", "waiting")
-    assert shown._message.value == ""
+    assert offered(shown) == ["none"]
     assert shown._kind.value == ("", "")
     assert shown.model.run.faults == ()
 
