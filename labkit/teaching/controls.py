@@ -42,7 +42,7 @@ def html(markup: str = "", **layout: Any) -> Any:
 
 def pre(text: str, *, wrap: bool = False) -> str:
     """Lines of `text` in fixed width; long ones scroll, or wrap."""
-    how = "pre-wrap;overflow-wrap:anywhere" if wrap else "pre;overflow-x:auto"
+    how = "pre-wrap;overflow-wrap:anywhere;word-break:normal" if wrap else "pre;overflow-x:auto"
     return f'<pre style="margin:0;white-space:{how};{MONO}">{cell(text, keep=chr(10))}</pre>'
 
 
