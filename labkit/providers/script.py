@@ -56,10 +56,6 @@ _TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\n]')  # a text hides t
 class ScriptError(RecoveryError, ValueError):
     """The script cannot be played: mend the line and field that the message names."""
 
-    def _render_traceback_(self) -> list[str]:
-        """One line in a notebook: the message says it all."""
-        return [f"{type(self).__name__}: {self}"]
-
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -16,13 +16,13 @@ from typing import Final
 class RecoveryError(Exception):
     """Base of this room's errors."""
 
-
-class PolicyError(RecoveryError, ValueError):
-    """The policy contradicts itself: change the field that the message names."""
-
     def _render_traceback_(self) -> list[str]:
         """One line in a notebook: the message says it all."""
         return [f"{type(self).__name__}: {self}"]
+
+
+class PolicyError(RecoveryError, ValueError):
+    """The policy contradicts itself: change the field that the message names."""
 
 
 # kind -> whether a request that failed so has surely had no effect

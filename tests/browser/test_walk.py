@@ -230,7 +230,15 @@ def test_answers_outlive_a_restart_of_the_kernel(walk: LabPage) -> None:
     assert answered(walk.output(number)) == before
 
 
-@pytest.mark.parametrize("name", ["00_start_here", "01_three_interruptions"])
+BOOKS = [
+    "00_start_here",
+    "01_three_interruptions",
+    "03_sse_on_the_wire",
+    "04_resume_a_broken_stream",
+]
+
+
+@pytest.mark.parametrize("name", BOOKS)
 def test_a_notebook_runs_to_its_end_and_shows_every_widget(name: str, lab_page: LabPage) -> None:
     lab_page.open(f"{name}.ipynb")
     lab_page.run_all()
@@ -241,7 +249,7 @@ def test_a_notebook_runs_to_its_end_and_shows_every_widget(name: str, lab_page: 
         assert wide <= 1, f"cell {number} goes {wide} pixels over the edge"
     for widget in ("Grade my answers", "Next ▶"):
         expect(lab_page.notebook.get_by_role("button", name=widget).first).to_be_visible()
-    lab_page.picture(f"walk_{name[:2]}")
+    lab_page.picture(f"walk_{name}")
 
 
 def test_the_picture_for_the_readme_shows_the_lab_in_one_look(lab: Lab, lab_page: LabPage) -> None:

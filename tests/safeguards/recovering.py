@@ -128,7 +128,7 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a repeat that was left out is no lost tail",
         "labkit/simulation/judge.py",
-        "there = not page or \"\".join(page).endswith(whole)",
+        'there = not page or "".join(page).endswith(whole)',
         "there = not page",
         (f"{_CLEAN}[before_finish]",),
     ),
