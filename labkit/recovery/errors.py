@@ -39,6 +39,7 @@ KINDS: Final[Mapping[str, bool]] = {
     "timeout": False,  # the far side may be done by now
     "stall": False,  # the stream opened, then nothing came
     "deadline": False,  # our own time ran out
+    "limit": False,  # a limit of our own was reached
     "disconnect": False,  # the stream broke
     "cut_off": False,  # the stream ended cleanly, without a finish reason
     "protocol": False,  # bytes that make no sense

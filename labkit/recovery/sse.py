@@ -66,6 +66,8 @@ class SSEDecoder:
         """The events that `chunk` completes. Raises `EventTooLong`, or `SSEError` after the end."""
         if self._closed:
             raise SSEError("this decoder is closed: make a new one for a new connection")
+        if not isinstance(chunk, bytes):
+            raise SSEError(f"a decoder takes bytes as they come, not {type(chunk).__name__}")
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")
             self._after_cr = False
@@ -153,6 +155,8 @@ def encode_event(
     other way. `retry` is in milliseconds. Raises `SSEError` for an `event` or `id` with a line end,
     an id with NUL, a `retry` that is no whole number from 0, and text that is not Unicode.
     """
+    if not isinstance(data, str):
+        raise SSEError(f"data is {data!r}, and must be a text: json.dumps makes one of a value")
     lines = [f"data: {line}" for line in _lines(data)]
     if retry is not None:
         if isinstance(retry, bool) or not isinstance(retry, int) or retry < 0:

@@ -8,6 +8,7 @@ generated, whether it arrived or not.
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from labkit.simulation import Event, Run
@@ -35,13 +36,14 @@ def figures(run: Run) -> dict[str, Any]:
     for event in events:
         if event.kind == "gave_up":  # what was chosen last was not done any more
             choices[-1:] = [f"gave up: {event['reason']}"]
+    actions = [f"{len(same)} × {name}" if same[1:] else name for name, same in _runs(choices)]
     said = _length(events, "say")
     asked = sum(event["characters"] for event in events if event.kind == "asked")
     return {
-        "cut by": (at.get("fault") or at.kind) if at else "",
+        "cut by": (at.get("fault") or at.kind) if at else "nothing struck" * bool(run.missed),
         "cut s": at.time if at else "",
         "shown then": _shown(events[: at.index]) if at else "",
-        "action": ", ".join(choices) or "none",
+        "action": ", ".join(actions) or "none",
         "appended": _shown(rest),
         "tool calls": sum(event.actor == "ledger" for event in events),
         "state": next((e["state"] for e in reversed(events) if e.kind == "status"), ""),
@@ -77,6 +79,10 @@ def cursors(events: Sequence[Event]) -> dict[str, Steps]:
 def _add(steps: Steps, event: Event) -> None:
     before = steps[-1][1] if steps else 0
     steps.append((event.time, before + len(event.get("text", ""))))
+
+
+def _runs(names: Sequence[str]) -> list[tuple[str, list[str]]]:
+    return [(name, list(same)) for name, same in groupby(names)]
 
 
 def _breaks(event: Event) -> bool:

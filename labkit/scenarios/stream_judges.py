@@ -22,9 +22,9 @@ def gap_spliced(events: Sequence[Event]) -> Iterator[Finding]:
             said += event.get("text", "")
         elif event.kind in ("shown", "segment_end"):
             shown = shown + event["text"] if event.kind == "shown" else ""
-            same = _common(said, shown)
-            rest, joined = shown[same:], page and not same  # a continuation may leave out a repeat
-            if not joined and len(rest) >= HOLE and rest in said[same + 1 :]:
+            same = _same(said, shown, anywhere=bool(page))  # a continuation leaves out a repeat
+            rest, past = shown[same:], said.find(shown[:same]) + same
+            if len(rest) >= HOLE and rest in said[past + 1 :]:
                 cure = (
                     "compare each event's number with the next one: a gap is asked for, not skipped"
                 )
@@ -93,11 +93,11 @@ def text_cleared(events: Sequence[Event]) -> Iterator[Finding]:
             shown = False
 
 
-def _common(one: str, other: str) -> int:
-    pairs = zip(one, other, strict=False)
-    return next(
-        (n for n, pair in enumerate(pairs) if pair[0] != pair[1]), min(len(one), len(other))
-    )
+def _same(said: str, shown: str, *, anywhere: bool) -> int:
+    """How much of the beginning of `shown` was said as it stands; from the start, or `anywhere`."""
+    sizes = range(len(shown), 0, -1)
+    there = said.__contains__ if anywhere else said.startswith
+    return next((size for size in sizes if there(shown[:size])), 0)
 
 
 RECOVERY_JUDGES: Final[tuple[Judge, ...]] = (

@@ -126,10 +126,7 @@ class Answers:
 
     async def go_on(self, run_id: str, owner: Owner) -> None:
         """Continue by hand what failed or was interrupted. Raises `NotNow` and `TooMany`."""
-        run = await self._call(self._store.load, run_id, owner)
-        there = self._answers.get(run_id)
-        if there and not there.telling.log.closed:
-            raise NotNow("the answer is being written already")
+        run = await self._at_rest(run_id, owner)
         if run.status in record.FINAL:
             raise NotNow(f"the answer is {_STATES[run.status]}: it does not go on")
         self._refuse_too_many()
@@ -144,6 +141,16 @@ class Answers:
             await asyncio.wait(tasks)
 
     # --- which answers are in memory
+
+    async def _at_rest(self, run_id: str, owner: Owner) -> StreamRun:
+        """The record of an answer that nobody writes; loaded again where somebody did meanwhile."""
+        while True:
+            before = self._answers.get(run_id)
+            run = await self._call(self._store.load, run_id, owner)
+            if before and not before.telling.log.closed:
+                raise NotNow("the answer is being written already")
+            if self._answers.get(run_id) is before:
+                return run
 
     async def _find(self, run_id: str, owner: Owner) -> _Answer:
         if run_id not in self._answers:

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -53,8 +53,9 @@ _STREAM: Final = {
 }
 _SAFE: Final = {
     "content-security-policy": "default-src 'self'; img-src data:; base-uri 'none'; "
-    "frame-ancestors 'self' http://127.0.0.1:* http://localhost:*",  # so that a notebook shows it
+    "frame-ancestors 'self' http://127.0.0.1:*",  # so that a notebook there shows it
     "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
 }
 
 
@@ -170,6 +171,7 @@ def application(answers: Answers, **options: Any) -> Starlette:
             UnknownStream: lambda _, error: _refusal(404, str(error)),
             NotNow: lambda _, error: _refusal(409, str(error)),
             CursorError: lambda _, error: _refusal(409, f"{error}{_GO_ON}", type(error).__name__),
+            ClientDisconnect: lambda *_: _refusal(400, "the client left before its body was there"),
             TooMany: lambda _, error: _refusal(429, str(error)),
             Exception: service.failed,
         },
@@ -178,7 +180,7 @@ def application(answers: Answers, **options: Any) -> Starlette:
 
 
 def _json(status: int, value: Any) -> Response:
-    headers = {"cache-control": "no-store"}
+    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
     return Response(json.dumps(value), status, headers, "application/json")
 
 

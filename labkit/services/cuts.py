@@ -34,7 +34,7 @@ class Cut:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"no cut {self.kind!r}; there is: {', '.join(KINDS)}")
-        if self.after < 0:
+        if type(self.after) is not int or self.after < 0:
             raise ValueError(f"after is {self.after!r}, and must be frames from 0")
 
 

@@ -16,7 +16,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from labkit.providers.fake import FakeProvider
-from labkit.providers.process import Running, running
+from labkit.providers.process import Running, ServerError, running
 from labkit.providers.script import Script
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import TRANSIENT
@@ -51,6 +51,8 @@ def serve(
     last. `speed` divides the script's waits. More `services`: `can_continue`, `limits`. Raises
     `ServerError` when it could not start.
     """
+    if not isinstance(script, Script) or not all(isinstance(cut, Cut) for cut in cuts):
+        raise ServerError("give it a script, as of labkit.scenarios.scripts.load, and cuts of Cut")
     given = {"policy": policy, **services}
     return running(__name__, script, store, tuple(cuts), speed, given, port=port)
 

@@ -189,7 +189,9 @@ def _collection(value: Any, depth: int) -> str:
     if _is_secret(value):
         return f"({value[0]!r}, {MASK})"
     items = [_render(item, depth) for item in islice(value, MOST_ITEMS + 1)]
-    return _items("(", items, ")") if isinstance(value, tuple) else _items("[", items, "]")
+    if not isinstance(value, tuple):
+        return _items("[", items, "]")
+    return _items("(", items, ",)" if len(value) == 1 else ")")
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:

@@ -37,7 +37,7 @@ def duplicate_text(events: Sequence[Event]) -> Iterator[Finding]:
     for event in events:
         if _is(event, "provider", "request"):
             before, now = before + now, ""
-        elif _is(event, "provider", "finish") or _is(event, "page", "segment_end"):
+        elif _is(event, "page", "segment_end") or _is_end(event):
             before = now = ""  # what comes next is another answer, or stands apart
         elif _is(event, "page", "shown"):
             now += event["text"]
@@ -128,6 +128,11 @@ def left_over_task(events: Sequence[Event]) -> Iterator[Finding]:
 
 def _is(event: Event, actor: str, kind: str) -> bool:
     return event.actor == actor and event.kind == kind
+
+
+def _is_end(event: Event) -> bool:
+    """Whether the answer has come to its end; a tool's result is a part of it."""
+    return _is(event, "provider", "finish") and event.get("reason") != "tool_calls"
 
 
 def _is_cancel(event: Event) -> bool:

@@ -10,7 +10,7 @@ on the thicker one, so that lines which agree look like one.
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -25,11 +25,11 @@ from .phrases import seconds, span
 from .said import as_run, texts
 from .token import from_token, token_of
 
-_LINES: Final = {  # colour, width, dashes
-    "generated": ("sky", 9.0, "solid"),
-    "sent": ("orange", 6.0, "solid"),
-    "seen": ("ink", 3.2, "solid"),
-    "saved": ("red", 1.6, (0, (2, 1.2))),
+_LINES: Final = {  # colour, width
+    "generated": ("sky", 9.0),
+    "sent": ("orange", 6.6),
+    "seen": ("ink", 4.2),
+    "saved": ("pink", 1.8),
 }
 
 
@@ -49,7 +49,7 @@ class Gap(NamedTuple):
 
 def cursors(run: Run | Scenario | str) -> Chart:
     """The chart of a run, a scenario or a token."""
-    run = from_token(run) if isinstance(run, str) else as_run(run)
+    run = as_run(run)
     found = {name: steps for name, steps in cursors_of(run.trace).items() if steps}
     name = f"cursors of {token_of(run) or run.scenario.name}"
     lines = [name]
@@ -61,6 +61,7 @@ def cursors(run: Run | Scenario | str) -> Chart:
         when = f"{span(gap.start, gap.end)}{', and stays' if gap.stays else ''}"
         lines.append(f"  {gap.ahead} is ahead of {gap.behind} by {gap.most} characters: {when}")
     lines += [f"  at {seconds(event.time)}: {words}" for event, words in _accidents(run.trace)]
+    lines += [f"  fault {fault.kind} at {fault.point} did not strike" for fault in run.missed]
     return Chart(lambda: _figure(run, found, name), "\n".join(lines), name)
 
 
@@ -112,9 +113,9 @@ def _figure(run: Run, found: dict[str, Steps], name: str) -> Figure:
     figure = Figure(figsize=(9.6, 3.6), layout="constrained")
     axes = figure.subplots()
     for cursor, steps in found.items():
-        colour, width, dashes = _LINES[cursor]
+        colour, width = _LINES[cursor]
         points = [(0.0, 0), *steps, (run.time, steps[-1][1])]
-        look = {"color": colours[colour], "linewidth": width, "linestyle": dashes}
+        look: Any = {"color": colours[colour], "linewidth": width}
         axes.step(*zip(*points, strict=True), where="post", label=cursor, **look)
     for event, words in _accidents(run.trace):
         axes.axvline(event.time, color=colours["ink"], linewidth=0.8, linestyle=":")
@@ -124,5 +125,5 @@ def _figure(run: Run, found: dict[str, Steps], name: str) -> Figure:
     axes.set_xlabel("virtual time (seconds)", fontsize=9)
     axes.set_ylabel("characters", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower right", frameon=False, fontsize=9, handlelength=3)
+    axes.legend(loc="upper left", frameon=False, fontsize=9, handlelength=3)
     return figure

@@ -12,6 +12,8 @@ from typing import Any, Final
 from labkit.scenarios import catalogue
 from labkit.simulation import Run, Scenario, SimulationError, Unknown
 
+from .token import from_token
+
 TEXTS: Final = Path(__file__).parents[2] / "data" / "exercises"
 
 
@@ -34,16 +36,18 @@ def texts(name: str) -> dict[str, Any]:
     return tomllib.loads((TEXTS / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def pick(what: str, given: object, known: Iterable[str] | Mapping[str, str]) -> str:
+def pick(what: str, given: Any, known: Iterable[str] | Mapping[str, str]) -> str:
     """The key of `known` that `given` names: a key, its words where it has some, or a part of one.
 
     Upper case and a question mark do not matter. Raises `Unknown`, which lists what there is, where
     nothing fits, or those that fit where more than one does.
     """
-    words = known if isinstance(known, Mapping) else {key: key for key in known}
+    words: Mapping[str, str] = known if isinstance(known, Mapping) else {key: key for key in known}
     wanted = _plain(given)
     exact = [key for key in words if wanted in (_plain(key), _plain(words[key]))]
     partly = [key for key in words if wanted in _plain(f"{key} {words[key]}")]
+    if type(given) is int:  # as a table numbers its rows
+        partly = list(words)[given - 1 : given] if given > 0 else []
     fitting = exact or partly
     if len(fitting) == 1:
         return fitting[0]
@@ -53,9 +57,11 @@ def pick(what: str, given: object, known: Iterable[str] | Mapping[str, str]) -> 
 
 
 def as_run(given: Run | Scenario | str) -> Run:
-    """The run that is given, or one of that scenario; raises `Unknown` with the names."""
+    """The run that is given, or one of that scenario or token; raises `Unknown`, `TokenError`."""
     if isinstance(given, Run):
         return given
+    if isinstance(given, str) and "~" in given:
+        return from_token(given)
     if not isinstance(given, Scenario | str):
         raise SimulationError(f"give it a run or a scenario's name, not {given!r}")
     return catalogue.simulate(given)

@@ -40,6 +40,8 @@ def from_token(token: str) -> Run:
 
 def read(token: str) -> dict[str, Any]:
     """What `token` asks to simulate: scenario, policy, faults and seed; raises `TokenError`."""
+    if not isinstance(token, str):
+        raise TokenError(f"a token is a text, not {token!r}")
     faults: list[Fault] = []
     given: dict[str, Any] = {}
     for number, part in enumerate(token.strip().split("~"), start=1):

@@ -93,9 +93,11 @@ def _decode(decode: Any, case: Mapping[str, Any]) -> Tried:
 
 
 def _frame(frame: Any, case: str) -> Tried:
-    """`case`: the data of one event, which must come out as it went in, and as one event."""
-    got = SSEDecoder().feed(frame(case) + b"data: next\n\n")
-    return _same([event.data for event in got], [case, "next"])
+    """`case`: the data of one event, which must come out as it went in, whole and alone."""
+    made = frame(case)
+    if not isinstance(made, bytes):
+        return f"It gives {made!r}; bytes are expected.", None
+    return _same([event.data for event in SSEDecoder().feed(made)], [case])
 
 
 def _reader(my_reader: Any, case: str) -> Tried:

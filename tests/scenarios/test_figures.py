@@ -48,7 +48,7 @@ def test_an_answer_that_nothing_broke_has_no_cut() -> None:
 
 def test_what_was_chosen_and_not_done_any_more_is_told_as_given_up() -> None:
     told = figures(labkit.simulate("stream.limit"))
-    action = "request_continuation, request_continuation, gave up: limit"
+    action = "2 × request_continuation, gave up: limit"
     assert (told["action"], told["state"]) == (action, "failed")
 
 

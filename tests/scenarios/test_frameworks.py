@@ -30,6 +30,7 @@ WHOLE = HALF + "IT answers within a day."
 SESSION = "user, function_call, function_call_output"
 
 # implementation -> kept by it after the cut, tool runs, text doubled, the author's job, left undone
+BOTH = "effect_repeated, duplicate_text"
 TABLE = {
     "raw": (
         "nothing",
@@ -46,7 +47,7 @@ TABLE = {
         "keep the draft and count the tries, close the segment",
         "nothing",
     ),
-    "langgraph_one_node": ("question", 2, "yes", "begin again", "effect_repeated"),
+    "langgraph_one_node": ("question", 2, "yes", "begin again", BOTH),
     "agents": (SESSION, 1, "yes", "begin again", "duplicate_text"),
     "agents_by_hand": (SESSION, 1, "no", "begin again, close the segment", "nothing"),
     "agents_silent_end": (f"{SESSION}, assistant", 1, "no", "nothing", "truncation_accepted"),

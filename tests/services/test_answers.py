@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from labkit.recovery.deltas import Delta
+from labkit.recovery.errors import ProviderError
 from labkit.recovery.event_log import ForeignCursor
 from labkit.recovery.stream import RecoveryLimits
 from labkit.recovery.stream.store import UnknownStream
@@ -390,5 +391,39 @@ def test_senseless_limits_are_refused(wrong: dict[str, int]) -> None:
 def test_a_store_in_memory_may_be_called_at_once() -> None:
     async def work(bench: Bench) -> None:
         assert await inline(divmod, 7, 2) == (3, 1)
+
+    play(work)
+
+
+def test_a_continue_that_is_still_loading_does_not_overrule_a_stop() -> None:
+    async def work(bench: Bench) -> None:
+        run_id = await bench.begun("Because ")
+        bench.gate.clear()  # the store is slow
+        going_on = asyncio.create_task(bench.answers.go_on(run_id, ANN))
+        await asyncio.sleep(0.001)
+        stopping = asyncio.create_task(bench.answers.stop(run_id, ANN))
+        await asyncio.sleep(0.001)
+        bench.gate.set()
+        await stopping
+        with pytest.raises(NotNow):
+            await going_on
+        assert bench.record(run_id).status == "stopped"
+        assert len(bench.model.requests) == 1
+
+    play(work)
+
+
+def test_a_continue_whose_record_has_changed_meanwhile_loads_it_again() -> None:
+    async def work(bench: Bench) -> None:
+        run_id = await bench.ended("Because ", ProviderError("no", kind="auth"))
+        bench.gate.clear()
+        going_on = [asyncio.create_task(bench.answers.go_on(run_id, ANN)) for _ in range(2)]
+        await asyncio.sleep(0.001)
+        bench.model.put("of it.", FINISH)
+        bench.gate.set()
+        done = await asyncio.gather(*going_on, return_exceptions=True)
+        assert [type(error) for error in done if error] == [NotNow]
+        await asyncio.sleep(60)
+        assert bench.record(run_id).status == "completed"
 
     play(work)

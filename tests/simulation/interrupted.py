@@ -6,6 +6,7 @@ python tests/simulation/interrupted.py KIND
 # ruff: noqa: ASYNC110 - such clients are what is tested
 
 import asyncio
+import signal
 import sys
 from typing import Any
 
@@ -95,4 +96,6 @@ async def busy(provider: Any, policy: Any, observe: Any) -> None:
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "alarm"):
+        signal.alarm(100)  # whoever started it may be gone
     main(sys.argv[1])

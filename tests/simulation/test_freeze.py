@@ -63,7 +63,7 @@ def test_plain_immutables_are_kept(value: Any) -> None:
     ("value", "shown"),
     [
         ([1, "two", 3.0], "[1, 'two', 3.0]"),
-        ((1, (2,)), "(1, (2))"),
+        ((1, (2,)), "(1, (2,))"),
         ({"b": 1, "a": [2]}, "{'b': 1, 'a': [2]}"),
         (OrderedDict(a=1), "{'a': 1}"),
         (MappingProxyType({"a": 1}), "{'a': 1}"),

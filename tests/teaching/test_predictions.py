@@ -188,7 +188,8 @@ def test_an_unknown_row_column_or_choice_lists_what_there_is(
         (("stop", "retried", "text_kept"), "the user presses stop"),
         (("stop", None), "Is it tried again?"),
         ((["stop"], "retried"), "the user presses stop"),
-        (3, "the user presses stop"),
+        (4, "the user presses stop"),
+        ((3, 4), "Is it tried again?"),
     ],
 )
 def test_a_grade_that_is_not_there_lists_what_there_is(cell: Any, listed: str) -> None:
@@ -296,3 +297,12 @@ def test_one_object_has_two_forms() -> None:
     assert bundle["text/plain"] == table.text()
     assert set(bundle) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
     assert repr(table) == "<predictions interruptions>"
+
+
+def test_a_row_and_a_column_may_be_named_by_their_numbers() -> None:
+    table = labkit.predict("interruptions")
+    table.answer(1, 1, 1)
+    assert table.given == {("interruption.rate_limit", "retried"): "yes, after a wait"}
+    for wrong in (0, 4, -1, True, 1.0):
+        with pytest.raises(Unknown, match="the user presses stop"):
+            table.answer(wrong, 1, 1)  # type: ignore[arg-type]

@@ -114,7 +114,8 @@ def _fresh_budget(live: Live) -> None:
 
 def _choice(live: Live) -> str:
     run = live.run
-    can_resume = live.services.resume is not None and live.can_resume
+    # Numbers of a later attempt are ours: to the service they would be other events.
+    can_resume = live.services.resume is not None and live.can_resume and run.attempt == 1
     action = choose_recovery(run, can_resume=can_resume, can_continue=live.services.can_continue)
     live.services.observe("choice", end=classify_end(run), action=action, attempt=run.attempt)
     return action

@@ -97,7 +97,7 @@ async def received(events: Events, live: Live) -> ProviderError | None:
                 if event.text_delta:
                     live.services.page("text_delta", text=event.text_delta)
                 if live.run.recoveries and live.run.continued > limit:
-                    raise ProviderError("the continuation is too long", kind="deadline")
+                    raise ProviderError("the continuation is too long", kind="limit")
     except SequenceGap as gap:
         return _broke(ProviderError(str(gap), kind="protocol"), live)
     except CursorError as refusal:
@@ -140,16 +140,16 @@ async def resumed(events: Events, live: Live) -> Events:
 
 
 async def _joined(deltas: AsyncGenerator[Delta, None], joint: Joint) -> AsyncGenerator[Delta, None]:
-    """The deltas of a continuation, without what repeats the draft's end."""
+    """The deltas of a continuation, without what repeats the draft's end.
+
+    Where it breaks, what was still held back is dropped: it may be half of a repeat, and so far it
+    says nothing that the draft does not say.
+    """
     async with aclosing(deltas):
-        try:
-            async for delta in deltas:
-                if delta.kind == "finish":
-                    yield Delta("text", joint.end())
-                yield replace(delta, text=joint.push(delta.text)) if delta.visible else delta
-        except ProviderError:
-            yield Delta("text", joint.end())  # what was held back has come all the same
-            raise
+        async for delta in deltas:
+            if delta.kind == "finish":
+                yield Delta("text", joint.end())
+            yield replace(delta, text=joint.push(delta.text)) if delta.visible else delta
 
 
 def time_left(live: Live) -> float:

@@ -225,9 +225,11 @@ def new_attempt(run: StreamRun, *, afresh: bool = False) -> StreamRun:
     """
     if run.status in FINAL:
         raise StreamEnded(f"the answer is {run.status}: it is not asked again")
-    known = {done.call_id for done in run.executed} | {no.call_id for no in run.refused}
-    cut = [call for call in run.calls if call.call_id not in known]
-    refused = [Refused(call.call_id, call.name, call.arguments, CUT_OFF) for call in cut]
+    refused = [
+        Refused(call.call_id, call.name, call.arguments, CUT_OFF)
+        for call in run.calls
+        if not _answered(run, call)
+    ]
     return replace(
         run,
         status=RUNNING,
@@ -237,6 +239,14 @@ def new_attempt(run: StreamRun, *, afresh: bool = False) -> StreamRun:
         finish_reason="",
         answer_from=len(run.chunks) if afresh else run.answer_from,
     )
+
+
+def _answered(run: StreamRun, call: ToolCall) -> bool:
+    """Whether it was run or refused; another attempt may have used its id for another call."""
+    if any((no.call_id, no.arguments) == (call.call_id, call.arguments) for no in run.refused):
+        return True
+    ran = any((done.call_id, done.name) == (call.call_id, call.name) for done in run.executed)
+    return ran and parse_complete_tool_call(run, call.call_id, takes_nothing=True) is not None
 
 
 def parse_complete_tool_call(

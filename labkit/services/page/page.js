@@ -15,17 +15,19 @@ const WORDS = {
 };
 const LIVE = ["generating", "recovering"];
 const KINDS = ["text_delta", "segment_end", "status", "tool_pending"];
+const UNREACHABLE = "The service cannot be reached. Trying again.";
 const PAUSE = 1000; // milliseconds before another try
 
 const find = (id) => document.getElementById(id);
 const numberOf = (cursor) => Number(cursor.slice(cursor.lastIndexOf(":") + 1));
 
-let id = decodeURIComponent(location.hash.slice(1));
+let id = (/^#([\w-]+)$/.exec(location.hash) ?? ["", ""])[1];
 let state = "idle";
 let source = null;
 let seen = 0; // the number of the last event that is on the page
 let article = null;
 let segment = null; // the text node that grows
+let losses = 0; // of the connection, since it was open
 let round = 0; // of two that load at a time only the later one goes on
 
 // --- what is shown
@@ -82,6 +84,11 @@ function enter(name) {
   say(WORDS[name] ?? name);
 }
 
+function leftAs() {
+  if (!LIVE.includes(state)) return WORDS[state];
+  return "You asked again meanwhile. This is still written: the browser's Back brings it back.";
+}
+
 // --- what is heard
 
 function take(event) {
@@ -115,13 +122,17 @@ async function watch() {
   source = new EventSource(`answers/${id}/events?after=${encodeURIComponent(view.cursor)}`);
   for (const kind of KINDS) source.addEventListener(kind, take);
   source.addEventListener("end", leave);
-  source.addEventListener("open", () => say(WORDS[state]));
+  source.addEventListener("open", () => {
+    losses = 0;
+    say(WORDS[state]);
+  });
   // Two things have this name: an event that the service sends, and a lost connection.
   source.addEventListener("error", (event) => (event instanceof MessageEvent ? take(event) : lost()));
 }
 
 function lost() {
-  say("The connection is lost. Connecting again; the answer is written on meanwhile.");
+  losses += 1;
+  say(losses > 1 ? UNREACHABLE : "The connection is lost. Connecting again; the answer is written on meanwhile.");
   if (source?.readyState === EventSource.CLOSED) setTimeout(watch, PAUSE); // it has given up
 }
 
@@ -140,7 +151,7 @@ async function ask(method, path, body) {
     say(told.error.message);
     if (answer.status < 500) return null;
   } catch {
-    say("The service cannot be reached. Trying again.");
+    say(UNREACHABLE);
   }
   if (method === "GET") setTimeout(watch, PAUSE);
   return null;
@@ -151,15 +162,18 @@ find("ask").addEventListener("submit", async (event) => {
   const begun = await ask("POST", "answers", { question: find("question").value });
   if (begun === null) return;
   leave();
+  if (article !== null) article.append(element("p", leftAs(), "note"));
   id = begun.id;
-  history.replaceState(null, "", `#${id}`);
+  history.pushState(null, "", `#${id}`);
   article = null;
   watch();
 });
 for (const name of ["stop", "continue"]) {
   find(name).addEventListener("click", async () => {
     await ask("POST", `answers/${id}/${name}`);
+    find("state").focus(); // the button cannot be pressed any more
     watch();
   });
 }
+window.addEventListener("popstate", () => location.reload());
 if (id) watch();

@@ -213,10 +213,26 @@ def test_a_draft_that_is_asked_for_again_stays_in_the_record() -> None:
     assert played.record.text == "It was sent."
 
 
-def test_text_held_back_at_the_joint_is_kept_when_it_breaks() -> None:
-    attempts = [[say("It was sent"), DROP], [say("was "), DROP], [say("on Monday."), FINISH]]
-    played = play(attempts, can_continue=True)
-    assert played.shown == played.record.text == "It was sentwas on Monday."
+def test_text_held_back_at_the_joint_is_dropped_when_it_breaks() -> None:
+    rest = [say("was sent on Monday."), FINISH]
+    played = play([[say("It was sent"), DROP], [say("was "), DROP], rest], can_continue=True)
+    assert played.shown == played.record.text == "It was sent on Monday."
+
+
+def test_events_of_another_request_are_never_taken_for_those_that_a_service_has_kept() -> None:
+    resumed_at = []
+
+    async def resume(run: StreamRun) -> AsyncGenerator[StreamEvent, None]:
+        resumed_at.append(run.next_sequence)
+        raise CursorTooOld("the events are not kept any more")
+        yield StreamEvent(0)
+
+    once = {"resume": resume, "limits": RecoveryLimits(recoveries=2)}
+    played = play([[say("It was "), DROP], [say("It "), DROP]], **once)
+    assert (played.record.status, resumed_at) == ("failed", [1])
+    play([[say("It was sent."), FINISH]], played=played, by_hand=True, **once)
+    assert (played.record.status, played.record.text) == ("completed", "It was sent.")
+    assert resumed_at == [1]
 
 
 # --- tools

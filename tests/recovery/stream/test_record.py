@@ -197,3 +197,11 @@ def test_pieces_find_their_call_however_a_provider_marks_them(name: str) -> None
 def test_all_that_a_record_refuses_is_of_one_base() -> None:
     assert issubclass(SequenceGap, StreamError)
     assert issubclass(StreamEnded, StreamError)
+
+
+def test_a_half_call_is_kept_though_another_attempt_used_its_id() -> None:
+    first = new_attempt(interrupt(record(call('{"a": 1')), "disconnect"))
+    second = new_attempt(interrupt(after(first, call('{"b": 2')), "disconnect"))
+    assert [no.arguments for no in second.refused] == ['{"a": 1', '{"b": 2']
+    again = new_attempt(interrupt(after(second, call('{"b": 2')), "disconnect"))
+    assert len(again.refused) == 2
