@@ -196,7 +196,7 @@ def test_a_service_that_is_killed_and_started_again_goes_on_with_the_answer(
         page.goto(address)
         page.get_by_role("button", name="Ask").click()
         shows(page, "The refund ")
-    says(page, "The connection is lost")
+    says(page, "The service cannot be reached")
     again = script({"name": "goes on", "attempts": GOES_ON})
     port = int(address.rpartition(":")[2])
     with serve(again, store=url, port=port, can_continue=True):
@@ -237,3 +237,38 @@ def test_hostile_text_stays_text(page: Any) -> None:
         says(page, "Done")
         assert segments(page) == [HOSTILE]
         assert page.locator("article img, article script").count() == 0
+
+
+def test_an_answer_that_is_no_longer_watched_says_so_and_back_brings_it_again(page: Any) -> None:
+    with served() as service:
+        ask(page, service, "One?")
+        service.model.says("First ")
+        shows(page, "First ")
+        page.get_by_label("Question").fill("Two?")
+        page.get_by_label("Question").press("Enter")
+        expect(page.locator("h2").first).to_have_text("Two?")
+        expect(page.locator("article").last).to_contain_text("This is still written")
+        page.go_back()
+        expect(page.locator("h2")).to_have_text(["One?"])
+        shows(page, "First ")
+
+
+@pytest.mark.parametrize("fragment", ["%", "../page/page.css?", "a/b"])
+def test_an_address_that_names_no_answer_is_a_page_to_ask_on(fragment: str, page: Any) -> None:
+    with served() as service:
+        page.goto(f"{service.address}/#{fragment}")
+        says(page, "Ask something")
+        page.get_by_label("Question").fill("   ")
+        page.get_by_label("Question").press("Enter")
+        says(page, "Ask something")
+        page.get_by_label("Question").fill("Why?")
+        page.get_by_label("Question").press("Enter")
+        says(page, "Writing")
+
+
+def test_after_stop_the_state_has_the_focus(page: Any) -> None:
+    with served() as service:
+        ask(page, service)
+        page.get_by_role("button", name="Stop").press("Enter")
+        says(page, "Stopped")
+        expect(page.get_by_role("status")).to_be_focused()

@@ -217,3 +217,26 @@ def test_500_readers_that_drop_and_reconnect_lose_nothing_and_double_nothing() -
     seen, most = readers.measured()
     assert seen == [list(range(readers.EVENTS))] * readers.READERS
     assert most < 64 * 1024 * 1024
+
+
+# --- what wakes and what refuses
+
+
+def test_a_reader_that_waits_is_woken_by_the_end_of_the_stream() -> None:
+    async def work() -> list[int | None]:
+        log = filled(1)
+        reader = asyncio.create_task(numbers(log.follow()))
+        await asyncio.sleep(1)
+        log.close()
+        async with asyncio.timeout(5):
+            return await reader
+
+    assert virtually(work()) == [1]
+
+
+def test_a_cursor_before_what_is_kept_is_refused_before_anything_is_read() -> None:
+    log = filled(5, keep=2)
+    assert log.after("answer-1:3") == 3
+    for cursor in ("", "answer-1:2"):
+        with pytest.raises(CursorTooOld):
+            log.after(cursor)

@@ -72,3 +72,10 @@ def test_the_cursors_part_where_the_connection_is_cut_and_meet_at_the_end() -> N
 @pytest.mark.parametrize("name", ["whole", "cut", "half_call", "stop"])
 def test_without_a_service_in_between_there_is_no_cursor_of_what_was_sent(name: str) -> None:
     assert cursors(labkit.simulate(f"stream.{name}").trace)["sent"] == []
+
+
+def test_the_arguments_of_a_tool_call_are_counted_as_tokens_too() -> None:
+    run = labkit.simulate("stream.tool_done")
+    said = [e.get("text", "") for e in run.trace if e.actor == "provider"]
+    asked = sum(e["characters"] for e in run.trace if e.kind == "asked")
+    assert figures(run)["tokens"] == (asked + len("".join(said))) // 4

@@ -6,7 +6,8 @@ import pytest
 
 import labkit
 from labkit.recovery.stream import RecoveryLimits
-from labkit.scenarios.facts import recovered, tool_ran
+from labkit.scenarios.facts import connections, recovered, tool_ran
+from tests.simulation.kit import trace
 
 WHOLE, PARTS = "the whole answer, once", "a part, marked as interrupted, then the whole answer"
 RESUMED, ON, AGAIN = "its events are resumed", "it is continued", "it is asked again"
@@ -70,3 +71,23 @@ def test_a_tool_that_ran_twice_is_told() -> None:
 
     fact = tool_ran(naive("effect_repeated").trace)
     assert fact.answer == "twice or more"
+
+
+def test_an_answer_that_is_asked_again_is_decided_by_the_end_of_its_segment() -> None:
+    decided = {"again": "segment_end", "cut": "request"}
+    for name, kind in decided.items():
+        events = labkit.simulate(f"stream.{name}").trace
+        assert events[recovered(events).event].kind == kind
+
+
+def test_the_last_effect_and_the_last_connection_decide_or_the_end() -> None:
+    events = trace(
+        (0, "wire", "open"),
+        (1, "ledger", "effect"),
+        (2, "wire", "open"),
+        (3, "ledger", "effect"),
+        (4, "lab", "end"),
+    )
+    assert (tool_ran(events).event, connections(events).event) == (3, 2)
+    nothing = trace((0, "lab", "start"), (1, "lab", "end"))
+    assert (tool_ran(nothing).event, connections(nothing).event) == (1, 1)

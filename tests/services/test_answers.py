@@ -427,3 +427,14 @@ def test_a_continue_whose_record_has_changed_meanwhile_loads_it_again() -> None:
         assert bench.record(run_id).status == "completed"
 
     play(work)
+
+
+def test_going_on_by_hand_counts_among_the_answers_that_are_written_at_a_time() -> None:
+    async def work(bench: Bench) -> None:
+        failed = await bench.ended("It was ", DROP)
+        await bench.answers.start(ANN, "Why?")
+        with pytest.raises(TooMany):
+            await bench.answers.go_on(failed, ANN)
+        assert (await bench.answers.load(failed, ANN))["status"] == "failed"
+
+    play(work, at_once=1, limits=NO_LIMITS)

@@ -477,3 +477,10 @@ def test_a_client_that_has_heard_the_end_has_not_left() -> None:
         assert client.post(CHAT, json=ASKED).text.endswith("data: [DONE]\n\n")
         assert client.get("/").status_code == 200
         assert service.notes("disconnect") == 0
+
+
+def test_the_page_is_not_stored_and_no_base_is_put_under_its_addresses() -> None:
+    with served() as service, talking(service, {}) as client:
+        headers = client.get("/").headers
+        assert headers["cache-control"] == "no-store"
+        assert "base-uri 'none'" in headers["content-security-policy"]

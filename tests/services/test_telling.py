@@ -74,3 +74,31 @@ def test_what_came_with_a_record_that_is_refused_is_not_told() -> None:
     with pytest.raises(StaleRecord):
         virtually(telling.write(kept, calling(store, [])))
     assert telling.log.last == 0
+
+
+def test_each_save_says_how_many_pieces_are_stored_already() -> None:
+    kept, store, telling = begun()
+    stored: list[int] = []
+
+    async def save(run: StreamRun) -> StreamRun:
+        stored.append(run.stored_chunks)
+        return store.save(run)
+
+    async def work() -> None:
+        writing = asyncio.create_task(telling.write(kept, save))
+        run = kept
+        for text in ("It ", "was ", "sent."):
+            run = telling.save(grown(run, text))
+            await asyncio.sleep(1)
+        telling.end()
+        await writing
+
+    virtually(work())
+    assert stored == [0, 1, 2]
+
+
+def test_a_view_does_not_change_with_what_is_told_later() -> None:
+    telling = begun()[2]
+    view = telling.view()
+    telling.tell("text_delta", text="It was sent.")
+    assert view["segments"] == [""]

@@ -76,3 +76,17 @@ def test_rows_of_ones_own_choice_are_told_by_their_tokens() -> None:
 def test_a_name_that_is_not_there_is_an_error_that_lists_what_there_is() -> None:
     with pytest.raises((Unknown, ValueError), match=r"stream\.kept"):
         labkit.cursors("stream.keptt")
+
+
+def test_a_gap_that_is_there_at_the_last_step_lasts_to_the_end_of_the_run() -> None:
+    found = {"seen": [(1.0, 5)], "saved": [(0.5, 0)]}
+    assert list(gaps(found, 3.0)) == [Gap("seen", "saved", 5, 1.0, 3.0, stays=True)]
+
+
+def test_a_gap_that_shrinks_is_told_by_its_widest() -> None:
+    found = {"seen": [(1.0, 9)], "saved": [(2.0, 5), (3.0, 9)]}
+    assert list(gaps(found, 4.0)) == [Gap("seen", "saved", 9, 1.0, 3.0, stays=False)]
+
+
+def test_the_chart_says_when_the_user_stops() -> None:
+    assert "  at 1.5 s: the user stops" in labkit.cursors("stream.stop").text().splitlines()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import labkit
 from labkit.recovery.policy import RetryPolicy
 from labkit.simulation import Fault
-from labkit.teaching.token import TokenError, from_token, token_of
+from labkit.teaching.token import TokenError, from_token, read, token_of
 
 
 def test_a_token_stands_for_scenario_fault_policy_and_seed() -> None:
@@ -107,3 +107,9 @@ def test_in_a_notebook_an_error_of_a_token_is_one_line() -> None:
         from_token("nope")
     (line,) = caught.value._render_traceback_()
     assert line.startswith("TokenError: part 1, 'nope': ")
+
+
+def test_a_point_has_nine_digits_at_most() -> None:
+    assert read("retry.stall~stall@" + "9" * 9)["faults"] == [Fault("stall", 10**9 - 1)]
+    with pytest.raises(TokenError, match="a fault is like"):
+        read("retry.stall~stall@" + "9" * 10)

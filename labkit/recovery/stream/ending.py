@@ -36,9 +36,7 @@ KEEP: Final = "keep_partial"
 INSPECT: Final = "inspect_task"
 
 # What no other try mends: the text stays, and a person decides.
-FINAL_CAUSES: Final = frozenset(
-    {"auth", "permission", "bad_request", "quota", "deadline", "limit"}
-)
+FINAL_CAUSES: Final = frozenset({"auth", "permission", "bad_request", "quota", "deadline", "limit"})
 
 
 def classify_end(run: StreamRun) -> str:

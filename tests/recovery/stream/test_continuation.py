@@ -114,3 +114,8 @@ def test_what_may_repeat_the_end_is_held_back_until_that_is_known() -> None:
     joint = Joint("It was sent")
     assert joint.push("was ") == ""
     assert joint.push("sent on Monday") == " on Monday"
+
+
+def test_nothing_is_held_back_for_a_repeat_that_would_be_too_short_to_be_cut() -> None:
+    joint = Joint("The price is 10")
+    assert joint.push("1") == "1"

@@ -205,3 +205,8 @@ def test_a_half_call_is_kept_though_another_attempt_used_its_id() -> None:
     assert [no.arguments for no in second.refused] == ['{"a": 1', '{"b": 2']
     again = new_attempt(interrupt(after(second, call('{"b": 2')), "disconnect"))
     assert len(again.refused) == 2
+
+
+def test_a_stop_takes_away_what_broke_before_it() -> None:
+    stopped = stop(interrupt(record(say("It was ")), "disconnect"))
+    assert (stopped.status, stopped.cause) == ("stopped", "")
