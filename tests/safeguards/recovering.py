@@ -35,6 +35,26 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         (f"{_CLIENT}test_events_that_end_without_a_finish_reason_are_not_taken_up_again",),
     ),
     (
+        "numbers of our own are not taken for those of a service",
+        CLIENT,
+        "live.can_resume and run.attempt == 1",
+        "live.can_resume",
+        (
+            f"{_CLIENT}"
+            "test_events_of_another_request_are_never_taken_for_those_that_a_service_has_kept",
+        ),
+    ),
+    (
+        "a half call with an id that was used before is kept",
+        "labkit/recovery/stream/record.py",
+        "(no.call_id, no.arguments) == (call.call_id, call.arguments)",
+        "no.call_id == call.call_id",
+        (
+            "tests/recovery/stream/test_record.py::"
+            "test_a_half_call_is_kept_though_another_attempt_used_its_id",
+        ),
+    ),
+    (
         "an end without a finish reason is asked about once more",
         RECEIVING,
         "live.can_resume = live.run.next_sequence > before",
@@ -79,15 +99,15 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a hole in the page's text is found",
         JUDGES,
-        "rest in said[same + 1 :]",
+        "rest in said[past + 1 :]",
         "False",
         (f"{_NAMED}[gap_spliced]",),
     ),
     (
         "a continuation without its repeat is no hole",
         JUDGES,
-        "page and not same",
-        "False",
+        "anywhere=bool(page)",
+        "anywhere=False",
         (f"{_CLEAN}[cut]",),
     ),
     (

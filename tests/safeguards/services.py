@@ -71,9 +71,16 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "of two that continue one does",
         ANSWERS,
-        "if there and not there.telling.log.closed:",
-        "if False:",
-        (f"{_ANSWERS}test_of_two_that_continue_at_the_same_time_one_does",),
+        "if self._answers.get(run_id) is before:",
+        "if True:",
+        (f"{_ANSWERS}test_a_continue_whose_record_has_changed_meanwhile_loads_it_again",),
+    ),
+    (
+        "a stop is not overruled by a continue that was loading",
+        ANSWERS,
+        "if before and not before.telling.log.closed:",
+        "if before and before.telling.log.closed and False:",
+        (f"{_ANSWERS}test_a_continue_that_is_still_loading_does_not_overrule_a_stop",),
     ),
     (
         "what is done does not go on",
@@ -368,7 +375,7 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a reload knows which answer it shows",
         PAGE,
-        'history.replaceState(null, "", `#${id}`);',
+        'history.pushState(null, "", `#${id}`);',
         "0;",
         (f"{_PAGE}test_a_reload_in_the_middle_goes_on_and_doubles_nothing",),
     ),
