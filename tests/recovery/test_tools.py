@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from labkit.recovery.stream import Owner, StreamRun
-from labkit.recovery.tools import Admitted, Refused, Tool, ToolRegistry, admit, call_key
+from labkit.recovery.stream.record import Refused
+from labkit.recovery.tools import Admitted, Tool, ToolRegistry, admit, call_key
 
 from .stream.making import call, finish, record
 

@@ -11,8 +11,6 @@ from labkit.recovery.event_log import frames
 from labkit.scenarios.desk import KeptDesk
 from labkit.simulation import Fault, simulate
 
-FRAMES = 6  # of the answer in `stream.kept`: its pieces of text and its finish
-
 
 def numbers(fault: Fault) -> list[int]:
     """The numbers of the events that one connection brings."""

@@ -76,6 +76,6 @@ def test_without_a_service_in_between_there_is_no_cursor_of_what_was_sent(name: 
 
 def test_the_arguments_of_a_tool_call_are_counted_as_tokens_too() -> None:
     run = labkit.simulate("stream.tool_done")
-    said = [e.get("text", "") for e in run.trace if e.actor == "provider"]
+    said = [e.get("text", "") for e in run.trace if e.kind in ("say", "call")]
     asked = sum(e["characters"] for e in run.trace if e.kind == "asked")
     assert figures(run)["tokens"] == (asked + len("".join(said))) // 4

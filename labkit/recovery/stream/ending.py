@@ -86,7 +86,7 @@ def choose_recovery(run: StreamRun, *, can_resume: bool, can_continue: bool) -> 
 def _may_continue(run: StreamRun, *, can_continue: bool) -> bool:
     """Whether a request to go on may be sent: not while tools are offered and none has run."""
     confirmed = not run.request.tools or bool(run.executed)
-    return can_continue and confirmed and run.text != "" and not run.request.structured
+    return can_continue and confirmed and run.text != ""
 
 
 _PLAIN: Final = {

@@ -9,7 +9,7 @@ import pytest
 
 from labkit.recovery.stream import RecoveryLimits, StreamEvent, StreamRequest, StreamRun
 
-from .playing import DROP, FINISH, play, say
+from .playing import CALLS, DROP, FINISH, call, play, say
 
 
 def test_text_held_back_at_the_joint_comes_out_at_the_finish() -> None:
@@ -48,10 +48,9 @@ def test_the_time_limit_ends_events_that_are_resumed_too() -> None:
 
 
 def test_text_of_an_earlier_segment_is_no_part_of_the_draft_that_is_joined() -> None:
-    ticket = {"call": {"index": 0, "id": "c1", "name": "create_ticket", "arguments": "{}"}}
     attempts = [
         [say("Ha"), DROP],
-        [ticket, {"finish": "tool_calls"}],
+        [call("{}"), CALLS],
         [say("Ha"), DROP],
         [say("HaHa!"), FINISH],
     ]
