@@ -12,7 +12,9 @@ from .controls import button, heard, html, pre
 from .predictions import Cell, Grades, Predictions
 from .stepper import stepper
 
-KEYS: Final = "By keyboard: Tab to a list, Space opens it, arrows and Enter choose; letters are JupyterLab's."
+KEYS: Final = (
+    "By keyboard: Tab to a list, Space opens it, arrows and Enter choose; letters are JupyterLab's."
+)
 
 
 class Form:
