@@ -146,7 +146,7 @@ class Answers:
         """The record of an answer that nobody writes; loaded again where somebody did meanwhile."""
         while True:
             before = self._answers.get(run_id)
-            run = await self._call(self._store.load, run_id, owner)
+            run: StreamRun = await self._call(self._store.load, run_id, owner)
             if before and not before.telling.log.closed:
                 raise NotNow("the answer is being written already")
             if self._answers.get(run_id) is before:

@@ -225,17 +225,17 @@ def new_attempt(run: StreamRun, *, afresh: bool = False) -> StreamRun:
     """
     if run.status in FINAL:
         raise StreamEnded(f"the answer is {run.status}: it is not asked again")
-    refused = [
+    refused = tuple(
         Refused(call.call_id, call.name, call.arguments, CUT_OFF)
         for call in run.calls
         if not _answered(run, call)
-    ]
+    )
     return replace(
         run,
         status=RUNNING,
         attempt=run.attempt + 1,
         calls=(),
-        refused=(*run.refused, *refused),
+        refused=run.refused + refused,
         finish_reason="",
         answer_from=len(run.chunks) if afresh else run.answer_from,
     )
