@@ -484,7 +484,7 @@ _JUDGES = (
     _made(
         "another answer is no duplicate",
         "judge.py",
-        'elif _is(event, "provider", "finish") or _is(event, "page", "segment_end"):',
+        'elif _is(event, "page", "segment_end") or _is_end(event):',
         'elif _is(event, "page", "segment_end"):',
         _JUDGE + "test_text_that_is_no_repetition_is_none",
     ),

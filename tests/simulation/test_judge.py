@@ -267,3 +267,11 @@ def test_a_finding_is_told_in_one_line() -> None:
     (found,) = judge.cancel_swallowed(trace(FAULT, RESULT))
     assert repr(found) == f"cancel_swallowed at event 0: {found.cure}"
     assert names(trace(FAULT, RESULT)) == ["cancel_swallowed"]
+
+
+def test_a_beginning_that_comes_again_after_a_tool_is_a_duplicate() -> None:
+    called = (1, "provider", "finish", {"reason": "tool_calls"})
+    events = trace(
+        REQUEST, said("One "), shown("One "), called, REQUEST, said("One "), shown("One ")
+    )
+    assert [finding.name for finding in judge.duplicate_text(events)] == ["duplicate_text"]
