@@ -87,7 +87,7 @@ class EventLog:
         name, _, number = str(cursor).rpartition(":")
         digits = number.isascii() and number.isdigit() and len(number) < 20
         if cursor and not (name == self.name and digits and int(number) <= self.last):
-            raise ForeignCursor(f"{cursor[:60]!r} is no cursor of the stream {self.name!r}")
+            raise ForeignCursor(f"{str(cursor)[:60]!r} is no cursor of the stream {self.name!r}")
         sequence = int(number) if cursor else 0
         self._refuse_a_jump(sequence)
         return sequence

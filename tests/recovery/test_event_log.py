@@ -116,6 +116,11 @@ def test_a_cursor_that_this_stream_never_gave_out_is_refused_by_name(cursor: str
         filled(5).after(cursor)
 
 
+def test_a_cursor_that_is_no_text_is_refused_by_name_too() -> None:
+    with pytest.raises(ForeignCursor, match="'3' is no cursor of the stream 'answer-1'"):
+        filled(5).after(3)  # type: ignore[arg-type]
+
+
 def test_a_cursor_given_out_is_taken_back() -> None:
     log = filled(5)
     assert [log.after(log.cursor(number)) for number in range(6)] == [0, 1, 2, 3, 4, 5]
