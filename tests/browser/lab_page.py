@@ -136,12 +136,15 @@ class LabPage:
         self.wait_until_idle()
 
     def wait_until_idle(self) -> None:
-        """Wait until the kernel is idle, this page is connected, and no cell waits to be run."""
+        """Wait until the kernel is idle, this page is connected, and no cell waits to be run.
+
+        It is this notebook's own kernel: another page of the same lab may have one too.
+        """
         until = time.monotonic() + PATIENCE
         calm = 0
         while time.monotonic() < until:
             sessions = self.lab.api("sessions")
-            kernels = [session["kernel"] for session in sessions]
+            kernels = [each["kernel"] for each in sessions if each["path"] == self.name]
             idle = kernels and all(
                 kernel["execution_state"] == "idle" and kernel["connections"] > 0
                 for kernel in kernels
@@ -153,8 +156,12 @@ class LabPage:
         raise TimeoutError(f"the kernel is not idle after {PATIENCE:.0f} s: {sessions}")
 
     def run_all(self) -> None:
-        """Run → Run All Cells, and wait for the last one."""
+        """Run → Run All Cells, and wait for the last one; an error if not even the first ran."""
+        prompt = self.notebook.locator(".jp-CodeCell .jp-InputPrompt").first
+        before = prompt.text_content() or ""
         self.menu("Run", "Run All Cells")
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]"))
+        expect(prompt).not_to_have_text(before)
         self.wait_until_idle()
 
     def run_cell(self, number: int) -> None:
