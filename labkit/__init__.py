@@ -17,7 +17,7 @@ from labkit.teaching import PUBLIC
 __version__: Final = "0.1.0"
 
 _HOMES: Final = {
-    "labkit.scenarios.catalogue": "breakpoints find names points simulate".split(),
+    "labkit.scenarios.catalogue": "breakpoints explore find names points simulate".split(),
     "labkit.simulation": "Fault Scenario".split(),
     "labkit.providers.script": "load_script script".split(),
     "labkit.recovery.policy": ["RetryPolicy"],

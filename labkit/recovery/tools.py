@@ -10,9 +10,9 @@ has it been run already? The schema's check is handed in, so that any library ca
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import RecoveryError
 from .stream.record import (
@@ -41,7 +41,9 @@ class Tool:
 
     `check(arguments)` says what is wrong with them, or "". `allowed(owner)`: whether this user may
     call it. `takes_nothing`: it has no arguments. The key is the same for the same call of the same
-    answer, so that the service behind the tool can tell a repeat.
+    answer, so that the service behind the tool can tell a repeat. `concurrent`: it may run beside
+    its neighbours; being `async` or reading only is no proof of that, so somebody must say so.
+    `limit`: seconds after which it is given up.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Tool:
     check: Callable[[Arguments], str] = _anything
     allowed: Callable[[Owner], bool] = _anybody
     takes_nothing: bool = False
+    concurrent: bool = False
+    limit: float = 60.0
 
 
 class ToolRegistry:
@@ -69,6 +73,13 @@ class ToolRegistry:
         return self._tools.get(name)
 
 
+class Permitted(NamedTuple):
+    """A tool, and arguments with which this user may call it."""
+
+    tool: Tool
+    arguments: Arguments
+
+
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """A call that may run. `done`: it has run already, and this is what came of it."""
@@ -83,25 +94,51 @@ class Admitted:
 def admit(run: StreamRun, call: ToolCall, tools: ToolRegistry) -> Admitted | Refused:
     """Whether `call` may run; the reason of a refusal is for the model, and names no secrets."""
     tool = tools.get(call.name)
-    if tool is None:
-        return _refused(call, f"no such tool; there is: {', '.join(tools.names) or 'none'}")
-    arguments = parse_complete_tool_call(run, call.call_id, takes_nothing=tool.takes_nothing)
-    if arguments is None:
-        return _refused(call, "the arguments are not one complete JSON object")
-    if wrong := tool.check(arguments):
-        return _refused(call, wrong)
-    if not tool.allowed(run.owner):  # breakpoint: permission check
-        return _refused(call, "this user may not call it")
-    key = call_key(run, call.name, arguments)
+    nothing = tool is not None and tool.takes_nothing
+    arguments = parse_complete_tool_call(run, call.call_id, takes_nothing=nothing)
+    permitted = permit(call.name, arguments, tools, run.owner)
+    if isinstance(permitted, str):
+        return Refused(call.call_id, call.name, call.arguments, permitted)
+    key = call_key(run.owner, run.run_id, call.name, permitted.arguments)
     done = next((done for done in run.executed if done.key == key), None)
-    return Admitted(tool, call, arguments, key, done)
+    return Admitted(permitted.tool, call, permitted.arguments, key, done)
 
 
-def call_key(run: StreamRun, name: str, arguments: Arguments) -> str:
+def permit(
+    name: str, arguments: Arguments | None, tools: ToolRegistry, owner: Owner
+) -> Permitted | str:
+    """The tool of that name with its arguments, or why not; None stands for no JSON object."""
+    tool = tools.get(name)
+    if tool is None:
+        return f"no such tool; there is: {', '.join(tools.names) or 'none'}"
+    if arguments is None:
+        return "the arguments are not one complete JSON object"
+    if wrong := tool.check(arguments):
+        return wrong
+    if not tool.allowed(owner):  # breakpoint: permission check
+        return "this user may not call it"
+    return Permitted(tool, arguments)
+
+
+def batches(calls: Iterable[ToolCall], tools: ToolRegistry) -> list[list[ToolCall]]:
+    """What runs side by side: neighbours that are declared `concurrent`; the rest one by one.
+
+    The batches run in their order, so that a call which is not safe is a barrier.
+    """
+    made: list[list[ToolCall]] = []
+    before_is_safe = False
+    for call in calls:
+        tool = tools.get(call.name)
+        safe = tool is not None and tool.concurrent
+        if safe and before_is_safe:  # breakpoint: batch check
+            made[-1].append(call)
+        else:
+            made.append([call])
+        before_is_safe = safe
+    return made
+
+
+def call_key(owner: Owner, run_id: str, name: str, arguments: Arguments) -> str:
     """The same for the same call of the same answer, whatever id or order the model gave it."""
-    told = [run.owner.tenant, run.run_id, name, arguments]
+    told = [owner.tenant, run_id, name, arguments]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-
-
-def _refused(call: ToolCall, reason: str) -> Refused:
-    return Refused(call.call_id, call.name, call.arguments, reason)

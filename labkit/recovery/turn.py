@@ -1,144 +1,164 @@
-"""A minimal turn: ask the model, run the tools it calls, ask again, until there is an answer.
+"""A turn: ask the model, run the tools it calls, ask again, until there is an answer.
 
-What may be lost at an interruption is decided here. A step is saved when it has finished, so that
-nothing that took effect is forgotten; text that the reader saw but that never became an answer is
-kept as a draft, marked interrupted, and never passed off as a finished message.
+What may be lost at an interruption is decided here. A step is saved when it has finished, and text
+before it is shown, so that nothing that took effect or was seen is forgotten. Whatever ends the
+turn passes one clause, which closes the checkpoint, and leaves as it came.
 
-    session = Session(observe)
-    task = asyncio.create_task(run_turn("Where is my refund?", session, ...))
-    await stop(task)     # the draft and the finished steps are still in `session`
+    task = asyncio.create_task(run_turn("Where is my refund?", checkpointer, services))
+    await stop(task)     # draft, finished steps and marked calls are in `checkpointer.session`
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Final
+from typing import Final
 
+from .calls import Calls, named
+from .checkpoint import Checkpointer
 from .deltas import Boundary, Delta
 from .errors import ProviderError, RecoveryError
+from .mailbox import Mailbox
 from .policy import RetryPolicy
-from .retry import Observe, OpenStream, stream_with_retry
+from .retry import Observe, stream_with_retry
+from .session import (
+    ASSISTANT,
+    USER,
+    Message,
+    add_step,
+    begin_turn,
+    close_turn,
+    finish_turn,
+    show,
+)
+from .stream.record import Owner, ToolCall
+from .tools import ToolRegistry
 
 MOST_CALLS: Final = 8  # model calls in one turn
+PATIENT: Final = 5  # model calls after which an answer is the last: the next message waits
 
-Tool = Callable[[str, str], Awaitable[str]]  # name and arguments in, result out
+Ask = Callable[[Sequence[Message], int], AsyncGenerator[Delta, None]]
 
 
 class TooManyCalls(RecoveryError):
     """The model went on calling tools: the finished steps are saved; ask it to answer."""
 
 
-class Session:
-    """What is left after a turn, however it ended; `observe` is told of each thing kept.
+def _by_user() -> bool:
+    return True
 
-    `checkpoint`: the finished steps, (kind, content), append-only; the kinds are user, said (text
-    before a tool call), tool, answer. `turns`: finished (question, answer) pairs. `drafts`: text
-    that was shown and then interrupted, with the reason.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnServices:
+    """What a turn works with.
+
+    `ask(history, attempt)` sends a request; `show` is given each visible text when it is saved.
+    `stopped()`: whether a cancel is its user's stop, else the process is going down.
     """
 
-    def __init__(self, observe: Observe) -> None:
-        self.checkpoint: list[tuple[str, str]] = []
-        self.turns: list[tuple[str, str]] = []
-        self.drafts: list[tuple[str, str]] = []
-        self._observe = observe
-
-    def save(self, kind: str, content: str) -> None:
-        """Add a finished step to the checkpoint."""
-        self.checkpoint.append((kind, content))  # breakpoint: checkpoint saved
-        self._observe("checkpoint", step=kind)
-
-    def keep_draft(self, text: str, reason: str) -> None:
-        """Keep text that was shown but never became an answer."""
-        self.drafts.append((text, reason))  # breakpoint: draft kept
-        self._observe("draft", text=text, reason=reason)
-
-    def finish(self, question: str, answer: str) -> None:
-        """The turn has come to its answer."""
-        self.save("answer", answer)
-        self.turns.append((question, answer))
-
-    def __repr__(self) -> str:
-        kinds = [kind for kind, _ in self.checkpoint]
-        return f"Session(checkpoint={kinds}, turns={len(self.turns)}, drafts={self.drafts})"
+    ask: Ask
+    show: Callable[[str], object]
+    policy: RetryPolicy
+    random: Random
+    observe: Observe
+    tools: ToolRegistry
+    owner: Owner
+    stopped: Callable[[], bool] = _by_user
+    now: Callable[[], float] = time.time
 
 
 async def run_turn(
     question: str,
-    session: Session,
-    *,
-    open_stream: OpenStream,
-    tool: Tool,
-    show: Callable[[str], object],
-    policy: RetryPolicy,
-    random: Random,
-    observe: Observe,
-    now: Callable[[], float] = time.time,
+    checkpoint: Checkpointer,
+    services: TurnServices,
+    mailbox: Mailbox | None = None,
 ) -> str:
-    """Run one turn and return the answer; `show` is given each visible text as it arrives.
+    """Run one turn and return the answer; what arrives in `mailbox` meanwhile joins it.
 
-    Raises what ended the turn: a `ProviderError`, or whatever the tool or `show` raised. A cancel
-    leaves as `CancelledError`. In each case the text shown by then has become a draft, and every
-    finished step is in the checkpoint.
+    Raises what ended the turn: a `ProviderError`, `TooManyCalls`, what `show` or the store raised;
+    a cancel leaves as `CancelledError`. In each case the session holds what happened by then. A
+    cancel that comes once the answer is being saved leaves when that is done: the turn is whole.
     """
-    session.save("user", question)
-    for _ in range(MOST_CALLS):
-        shown: list[str] = []
-        calls: dict[int | None, Delta] = {}
-        pieces = stream_with_retry(
-            open_stream, policy=policy, random=random, observe=observe, now=now
-        )
-        try:
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    if isinstance(piece, Boundary):
-                        calls.clear()  # half a call of the attempt before
-                    elif piece.visible:
-                        shown.append(piece.text)
-                        show(piece.text)
-                    elif piece.kind == "tool_call":
-                        calls[piece.index] = _joined(calls.get(piece.index), piece)
-                    elif piece.reason == "length":
-                        raise ProviderError("the answer ran into its token limit", kind="cut_off")
-        except BaseException as interruption:
-            if shown:
-                session.keep_draft("".join(shown), _why(interruption))
-            raise  # breakpoint: interruption leaves
-        text = "".join(shown)
-        if not calls:
-            session.finish(question, text)
-            return text
-        if text:
-            session.save("said", text)
-        for call in calls.values():
-            session.save("tool", await tool(call.name, call.text))
-    raise TooManyCalls(f"no answer after {MOST_CALLS} model calls")
-
-
-async def stop(task: asyncio.Task[Any]) -> bool:
-    """Cancel `task` and wait until it has cleaned up; whether it really ended as cancelled.
-
-    A cancel of the caller leaves at once and does not wait for the task.
-    """
-    task.cancel()
-    await asyncio.wait([task])
-    return task.cancelled()
-
-
-def _joined(call: Delta | None, piece: Delta) -> Delta:
-    if call is None:
-        return piece
-    return replace(
-        call,
-        call_id=piece.call_id or call.call_id,
-        name=piece.name or call.name,
-        text=call.text + piece.text,
+    letters = Mailbox() if mailbox is None else mailbox  # an empty one is false
+    calls = Calls(
+        checkpoint=checkpoint, tools=services.tools, owner=services.owner, observe=services.observe
     )
+    try:
+        await checkpoint.save(begin_turn(checkpoint.session, question), "user")
+        for number in range(MOST_CALLS):
+            text, wanted = await _model_step(checkpoint, services)
+            if not wanted and letters.finish(anyway=number >= PATIENT):  # breakpoint: whole answer
+                await checkpoint.save(finish_turn(checkpoint.session, text), "answer")
+                return text
+            step = Message(ASSISTANT, text, calls=wanted)
+            await checkpoint.save(add_step(checkpoint.session, step), "said")
+            await calls.run(wanted)
+            for _ in range(len(letters)):  # not those who come meanwhile, or it might never end
+                if message := letters.take():
+                    services.observe("injected", session=message.session, message=message.text)
+                    joined = add_step(checkpoint.session, Message(USER, message.text))
+                    await checkpoint.save(joined, "user")  # breakpoint: injected
+        raise TooManyCalls(f"no answer after {MOST_CALLS} model calls")
+    except BaseException as interruption:
+        await _close(checkpoint, interruption, services)
+        raise  # breakpoint: interruption leaves
 
 
-def _why(interruption: BaseException) -> str:
+async def _model_step(
+    checkpoint: Checkpointer, services: TurnServices
+) -> tuple[str, tuple[ToolCall, ...]]:
+    """One answer of the model: its text, which has been shown, and the calls in it."""
+    history = checkpoint.session.history
+    calls: dict[int | None, ToolCall] = {}
+    shown = ""
+    pieces = stream_with_retry(
+        lambda attempt: services.ask(history, attempt),
+        policy=services.policy,
+        random=services.random,
+        observe=services.observe,
+        now=services.now,
+    )
+    async with aclosing(pieces):
+        async for piece in pieces:
+            if isinstance(piece, Boundary):
+                calls.clear()  # half a call of the attempt before
+            elif piece.visible:
+                shown += piece.text
+                await checkpoint.save(show(checkpoint.session, piece.text))
+                services.show(piece.text)
+            elif piece.kind == "tool_call":
+                calls[piece.index] = _joined(calls.get(piece.index), piece)
+            elif piece.reason == "length":
+                raise ProviderError("the answer ran into its token limit", kind="cut_off")
+    taken = (call.call_id for message in history for call in message.calls)
+    return shown, named(calls.values(), taken)
+
+
+async def _close(
+    checkpoint: Checkpointer, interruption: BaseException, services: TurnServices
+) -> None:
+    """Keep what happened; a store that fails now must not hide what ended the turn."""
+    closed = close_turn(checkpoint.session, _why(interruption, services))
+    if closed is checkpoint.session:
+        return  # the answer was saved before the interruption
+    try:
+        await checkpoint.save(closed, "closed")
+    except (RecoveryError, OSError) as error:
+        interruption.add_note(f"and the session was not saved: {error}")
+
+
+def _joined(call: ToolCall | None, piece: Delta) -> ToolCall:
+    if call is None:
+        return ToolCall(piece.call_id, piece.name, piece.text)
+    name, arguments = piece.name or call.name, call.arguments + piece.text
+    return replace(call, call_id=piece.call_id or call.call_id, name=name, arguments=arguments)
+
+
+def _why(interruption: BaseException, services: TurnServices) -> str:
     if isinstance(interruption, ProviderError):
         return interruption.kind
-    return "stopped" if isinstance(interruption, asyncio.CancelledError) else "failed"
+    if isinstance(interruption, asyncio.CancelledError):
+        return "stopped" if services.stopped() else "shutdown"
+    return "failed"

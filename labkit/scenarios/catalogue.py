@@ -1,31 +1,33 @@
 """Finds scenarios by name.
 
-find("retry.guarded"), names(), simulate("retry.guarded")
+find("retry.guarded"), names(), simulate("retry.guarded"), explore("retry.guarded", faults="all")
 """
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from types import ModuleType
 from typing import Any, Final
 
+from labkit.recovery import dispatch, mailbox, retry, retry_after
 from labkit.recovery import policy as policy_module
-from labkit.recovery import retry, retry_after, turn
-from labkit.simulation import Breakpoint, Fault, Point, Run, Scenario, Unknown
+from labkit.simulation import Breakpoint, Exploration, Fault, Point, Run, Scenario, Unknown
 from labkit.simulation import breakpoints as in_files
+from labkit.simulation import explore as strike
 from labkit.simulation import points as points_of
 from labkit.simulation import simulate as run
 
-from .rows import STREAMS
+from .rows import STREAMS, TURNS
 
-READABLE: Final[tuple[ModuleType, ...]] = (retry, retry_after, policy_module, turn, *STREAMS)
+READABLE: Final = tuple(
+    dict.fromkeys((retry, retry_after, policy_module, *STREAMS, *TURNS, dispatch, mailbox))
+)
 
 
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Scenario]:
     """Every scenario by name, in the order of the lessons."""
-    from . import frameworks, interruptions, retries, sdk, streams
+    from . import frameworks, interruptions, retries, sdk, sessions, streams, turns
 
-    topics = (retries, interruptions, sdk, streams, frameworks)
+    topics = (retries, interruptions, sdk, streams, frameworks, turns, sessions)
     every = [scenario for topic in topics for scenario in topic.scenarios()]
     return {scenario.name: scenario for scenario in every}
 
@@ -59,6 +61,11 @@ def simulate(
 def points(scenario: str | Scenario, kind: str = "cancel", **inputs: Any) -> list[Point]:
     """Where a fault of `kind` may strike a scenario: see `labkit.simulation.points`."""
     return points_of(find(scenario), kind, **inputs)
+
+
+def explore(scenario: str | Scenario, *, faults: str | Iterable[str], **how: Any) -> Exploration:
+    """Strike at every point of a scenario with these faults: see `labkit.simulation.explore`."""
+    return strike(find(scenario), faults=faults, **how)
 
 
 def breakpoints() -> tuple[Breakpoint, ...]:

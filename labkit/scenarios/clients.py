@@ -9,11 +9,11 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from typing import Any
 
+from labkit.recovery.cancel import stop
 from labkit.recovery.deltas import Boundary, Delta
 from labkit.recovery.errors import ProviderError
 from labkit.recovery.policy import RetryPolicy
 from labkit.recovery.retry import stream_with_retry
-from labkit.recovery.turn import stop
 from labkit.simulation import Observer
 
 Client = Callable[[Any, Any, Observer], Coroutine[Any, Any, Any]]

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from labkit.providers.fake import FakeProvider
 from labkit.providers.script import Script
+from labkit.recovery.cancel import stop
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import TRANSIENT, ProviderError
 from labkit.recovery.event_log import EventLog, frames
@@ -28,7 +29,6 @@ from labkit.recovery.stream.continuation import Request
 from labkit.recovery.stream.numbering import Numbering
 from labkit.recovery.stream.receiving import Services
 from labkit.recovery.tools import Tool, ToolRegistry
-from labkit.recovery.turn import stop
 from labkit.simulation import Observer
 from labkit.simulation.faults import WIRE_FAULTS
 from labkit.stores.memory import MemoryStreamStore

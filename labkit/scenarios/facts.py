@@ -8,6 +8,7 @@ trace, so another policy, memory or script gives another answer.
     retried(run.trace).answer      # 'no, the turn ends'
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -15,6 +16,15 @@ from typing import Final
 from labkit.simulation import Event, SimulationError
 from labkit.simulation.judge import duplicate_text
 
+from .session_judges import calls_of, texts_of
+
+_FATES: Final = {
+    "injected": "it joins the running turn",
+    "turn_start": "a turn of its own, after the first one",
+    "dropped": "it is dropped, and the user is told",
+}
+STATUSES: Final = ("done", "unknown", "not started")
+_STEPS: Final = ("user", "tool", "answer")
 _BREAKS: Final = ("http_error", "error", "drop", "stall", "broke", "fault")
 
 
@@ -80,14 +90,23 @@ def text_kept(events: Sequence[Event]) -> Fact:
     answer = _first(after, lambda event: event.get("step") == "answer")
     if answer and _first(after, lambda event: event.kind == "request") is None:
         return Fact("on the page, and in the checkpoint as an answer", answer.index)
+    said = [event for event in events[shown[-1].index : at.index] if event.get("step") == "said"]
+    if said and any(shown[-1]["text"] in text for text in texts_of(after)):
+        return Fact("on the page, and in the session as a message", said[-1].index)
     end = _first(after, lambda event: event.kind == "end") or after[-1]
     return Fact("on the page only", end.index)
+
+
+def outcome_of_turn(events: Sequence[Event]) -> Fact:
+    """How the task of the turn ended."""
+    ends = [event for event in events if event.kind == "end" and event["task"] == "turn"]
+    return Fact(ends[-1]["outcome"], ends[-1].index)
 
 
 def checkpoint_saved(events: Sequence[Event]) -> Fact:
     """What the checkpoint held at the moment of the interruption; its last step decides."""
     at = interruption(events)
-    saved = [event for event in events[: at.index] if event.kind == "checkpoint"]
+    saved = [event for event in events[: at.index] if event.get("step") in _STEPS]
     if not saved:
         return Fact("nothing", at.index)
     steps = {event["step"] for event in saved}
@@ -143,6 +162,46 @@ def noticed(events: Sequence[Event]) -> Fact:
     return Fact("at once" if broke.time == at.time else "with the next event", broke.index)
 
 
+def calls_left(events: Sequence[Event]) -> Fact:
+    """What the session says, at the end or at the crash, of the calls; its last write decides."""
+    at = _first(events, lambda event: event.kind == "left" and event.actor == "lab")
+    if at is None:
+        return Fact("nothing of them", events[-1].index)
+    found = Counter(status for _, status in calls_of(dict(at.data)))
+    told = [f"{found[status]} {status}" for status in STATUSES if found[status]]
+    saved = [event.index for event in events[: at.index] if event.kind == "checkpoint"]
+    return Fact(", ".join(told) or "nothing of them", (saved or [at.index])[-1])
+
+
+def second_message(events: Sequence[Event]) -> Fact:
+    """What becomes of the second message of the user who writes first."""
+    sent = [event for event in events if event.kind == "sends"]
+    first = sent[0]["session"]
+    second = [event for event in sent if event["session"] == first][1]
+    own = [
+        event
+        for event in events
+        if (event.get("session"), event.get("message")) == (first, second["text"])
+        and event.kind in _FATES
+    ]
+    if not own:
+        return Fact("it is lost", events[-1].index)
+    before = [event for event in events[: own[0].index] if event.get("session") == first]
+    turns = [event.kind for event in before if event.kind in ("turn_start", "turn_end")]
+    beside = own[0].kind == "turn_start" and turns[-1:] == ["turn_start"]
+    return Fact("a turn beside the first one" if beside else _FATES[own[0].kind], own[0].index)
+
+
+def at_a_time(events: Sequence[Event]) -> Fact:
+    """How many turns run at once at most; the start that makes it so many decides."""
+    running, most = 0, Fact("0", events[-1].index)
+    for event in events:
+        running += (event.kind == "turn_start") - (event.kind == "turn_end")
+        if event.kind == "turn_start" and running > int(most.answer):
+            most = Fact(str(running), event.index)
+    return most
+
+
 def interruption(events: Sequence[Event]) -> Event:
     """The first failure or cancel; raises `SimulationError` where nothing was interrupted."""
     found = _first(events, _interrupts)
@@ -181,5 +240,6 @@ FACTS: Final[Mapping[str, Callable[[Sequence[Event]], Fact]]] = {
     for fact in (
         *(requests, outcome, seen, retried, text_kept, checkpoint_saved),
         *(recovered, state, tool_ran, connections, noticed),
+        *(calls_left, outcome_of_turn, second_message, at_a_time),
     )
 }

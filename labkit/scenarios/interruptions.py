@@ -4,65 +4,49 @@ Each runs the same turn (a tool, then an answer) against another script. The mem
 well-known runtime stands beside labkit's, to compare.
 """
 
-import asyncio
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from labkit.recovery import retry, retry_after, turn
+from labkit.recovery.checkpoint import Checkpointer
 from labkit.recovery.errors import ProviderError
 from labkit.recovery.policy import RetryPolicy
-from labkit.recovery.turn import Session, run_turn
-from labkit.simulation import Observer, Scenario
+from labkit.recovery.session import Session
+from labkit.simulation import STREAM_JUDGES, Observer, Scenario
 
 from .clients import as_task
-from .rows import scenario
+from .office import QUESTION, Office
+from .rows import TURNS, scenario
+from .session_judges import SESSION_JUDGES
 
-QUESTION: Final = "Where is my refund?"
 STOP_AT: Final = 3.5  # virtual seconds: after the first text of "tool-then-slow-answer"
 
 
 async def one_turn(
-    provider: Any,
+    office: Office,
     policy: RetryPolicy,
     observe: Observer,
     *,
     stop_at: float | None = None,
-    memory: type[Session] = Session,
 ) -> Session:
     """One turn as a task of its own, stopped at `stop_at` where that is given."""
-    session = memory(observe.of("session"))
-    work = run_turn(
-        QUESTION,
-        session,
-        open_stream=provider.stream,
-        tool=partial(look_up, observe),
-        show=lambda text: observe.of("page")("shown", text=text),
-        policy=policy,
-        random=observe.random,
-        observe=observe.of("turn"),
-        now=observe.now,
-    )
+    work = office.turn(QUESTION, policy)
     task = await as_task(work, "turn", observe, stop_at=stop_at)
     error = None if task.cancelled() else task.exception()
     if isinstance(error, ProviderError):
         observe.of("page")("status", text="interrupted")
     elif error is not None:
         raise error
-    return session
+    return office.store.load("ann")
 
 
-async def look_up(observe: Observer, name: str, arguments: str) -> str:
-    """The turn's one tool: half a second, and an effect in the ledger."""
-    await asyncio.sleep(0.5)
-    observe.effect("look_up", arguments=arguments)
-    return "refund sent on Monday"
-
-
-class Forgetful(Session):
+class Forgetful(Checkpointer):
     """As a well-known runtime does it: text that was shown and then interrupted is not stored."""
 
-    def keep_draft(self, text: str, reason: str) -> None:
-        """Lose it."""
+    async def save(self, changed: Session, step: str = "") -> None:
+        """Save all but the drafts."""
+        turn = changed.turn and replace(changed.turn, draft="")
+        await super().save(replace(changed, turn=turn, drafts=()), step)
 
 
 def scenarios() -> list[Scenario]:
@@ -79,13 +63,19 @@ def _scenario(
     stop_at: float | None,
     breakpoints: tuple[str, ...],
     *,
-    memory: type[Session] = Session,
+    memory: type[Checkpointer] = Checkpointer,
 ) -> Scenario:
     told = {"claim": claim, "script": script, "breakpoints": breakpoints}
-    client = partial(one_turn, stop_at=stop_at, memory=memory)
-    source = (retry, retry_after, turn)
-    made = scenario(f"interruption.{name}", told, client=client, source=source)
-    if memory is Session:
+    client = partial(one_turn, stop_at=stop_at)
+    made = scenario(
+        f"interruption.{name}",
+        told,
+        make=partial(Office, memory=memory),
+        client=client,
+        judges=STREAM_JUDGES + SESSION_JUDGES,
+        source=TURNS,
+    )
+    if memory is Checkpointer:
         return made
     reached = tuple(name for name in breakpoints if name != "draft kept")
     return made.but(name=f"interruption.{name}_forgetful", breakpoints=reached)

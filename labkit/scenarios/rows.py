@@ -5,7 +5,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from labkit.providers.fake import FakeProvider
-from labkit.recovery import event_log, retry, retry_after, tools
+from labkit.recovery import (
+    calls,
+    cancel,
+    checkpoint,
+    event_log,
+    retry,
+    retry_after,
+    session,
+    tools,
+    turn,
+)
 from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.policy import RetryPolicy
 from labkit.recovery.stream import client, continuation, ending, receiving, record
@@ -15,6 +25,7 @@ from .scripts import load
 
 TABLES: Final = Path(__file__).parents[2] / "data" / "scenarios"
 STREAMS: Final = (client, receiving, record, ending, continuation, tools, event_log)
+TURNS: Final = (turn, calls, checkpoint, session, cancel, tools, retry, retry_after)
 POLICY: Final = RetryPolicy(retry_on=TRANSIENT, stall=5.0, total=60.0)
 
 
@@ -29,6 +40,7 @@ def scenario(name: str, row: dict[str, Any], **fields: Any) -> Scenario:
         "make": FakeProvider,
         "policy": POLICY,
         "judges": STREAM_JUDGES,
+        "refusals": ("RecoveryError", "OpenAIError"),  # an unmodified client says no in its own way
         "source": (retry, retry_after),
         "breakpoints": tuple(row.get("breakpoints", ())),
     }

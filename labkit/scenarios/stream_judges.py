@@ -32,6 +32,24 @@ def gap_spliced(events: Sequence[Event]) -> Iterator[Finding]:
                 return
 
 
+def piece_doubled(events: Sequence[Event]) -> Iterator[Finding]:
+    """A piece of the answer was said once, and stands on the page twice in a row."""
+    said = shown = ""
+    for event in events:
+        if event.kind == "request":
+            said = shown = ""
+        elif event.actor == "provider" and event.kind == "say":
+            said += event.get("text", "")
+        elif event.kind in ("shown", "segment_end"):
+            shown = shown + event["text"] if event.kind == "shown" else ""
+            same = _same(said, shown, anywhere=False)
+            more = shown[same:]
+            if len(more) >= HOLE and said[:same].endswith(more):
+                cure = "compare each event's number with the next one: an older one is left out"
+                yield Finding("piece_doubled", event.index, cure)
+                return
+
+
 def cursor_overshoot(events: Sequence[Event]) -> Iterator[Finding]:
     """A reader came back with a cursor past events that its page has never shown."""
     sent: dict[int, str] = {}
@@ -102,6 +120,7 @@ def _same(said: str, shown: str, *, anywhere: bool) -> int:
 
 RECOVERY_JUDGES: Final[tuple[Judge, ...]] = (
     gap_spliced,
+    piece_doubled,
     cursor_overshoot,
     half_call_run,
     effect_repeated,

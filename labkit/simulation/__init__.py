@@ -11,6 +11,9 @@ from .errors import NotDeterministic as NotDeterministic
 from .errors import Refused as Refused
 from .errors import SimulationError as SimulationError
 from .errors import Unknown as Unknown
+from .explore import Exploration as Exploration
+from .explore import Outcome as Outcome
+from .explore import explore as explore
 from .faults import Fault as Fault
 from .faults import Point as Point
 from .judge import STREAM_JUDGES as STREAM_JUDGES

@@ -36,6 +36,10 @@ class NotDeterministic(SimulationError):
     """The same inputs gave another trace: look for a clock, a set order or a global random."""
 
 
+class Crashed(SimulationError):
+    """A crash fault ended the run: what it left is told by the last events of the trace."""
+
+
 class Unknown(SimulationError, LookupError):
     """There is nothing of that name, or `several` things: choose one that the message lists.
 

@@ -1,9 +1,11 @@
 """Interruptions placed at points of a run.
 
-Points are numbered in the fault-free run. A cancel strikes where a named task suspends: while it
-waits, or as it wakes, ahead of its own wake-up. A disconnect or a stall strikes in place of a step
-of the script; the rest strike an event on its way from a service that numbers them to its reader.
-`points` lists them with what happens there.
+Points are numbered in the fault-free run. A cancel or a timeout strikes where a named task
+suspends: while it waits, or as it wakes, ahead of its own wake-up. A crash strikes after an event,
+and ends whatever runs here, as the end of one process would. A disconnect or a stall strikes in
+place of a step of the script; the rest strike an event on its way from a service that numbers them
+to its reader, since one connection brings nothing twice or out of order, and without a number
+nobody could notice. `points` lists them with what happens there.
 """
 
 import asyncio
@@ -16,19 +18,23 @@ from .errors import SimulationError, Unknown
 from .loop import CLOSING, VirtualLoop
 from .tasks import Handle
 
-TASK_FAULTS: Final = ("cancel",)
+TASK_FAULTS: Final = ("cancel", "timeout")
+EVENT_FAULTS: Final = ("crash",)
 STEP_FAULTS: Final = ("disconnect", "stall")
 WIRE_FAULTS: Final = ("cut", "lose", "duplicate", "reorder")
+KINDS: Final = TASK_FAULTS + EVENT_FAULTS + STEP_FAULTS + WIRE_FAULTS
 PHASES: Final = ("waiting", "waking")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One interruption: its `kind`, the number of its `point`, and for a cancel whom and when.
+    """One interruption: its `kind`, the number of its `point`, and for two kinds where and when.
 
-    Kinds: cancel (at a suspension of `task`), disconnect and stall (at a step of the script), and
-    on the wire, by an event's number, cut (in the middle of it), lose, duplicate and reorder.
-    `phase` is "waiting", or "waking" for a cancel that comes just ahead of the task's own wake-up.
+    Kinds: cancel (of `task`, at one of its suspensions) and timeout (the deadline of whoever called
+    the client passes, at a suspension of `task`); crash (after an event); disconnect and stall (at
+    a step of the script); and on the wire, by an event's number, cut (in the middle of it), lose,
+    duplicate and reorder. `phase` is "waiting", or "waking" for one that comes just ahead of the
+    task's own wake-up.
     """
 
     kind: str
@@ -37,9 +43,8 @@ class Fault:
     phase: str = "waiting"
 
     def __post_init__(self) -> None:
-        kinds = TASK_FAULTS + STEP_FAULTS + WIRE_FAULTS
-        if self.kind not in kinds:
-            raise Unknown("fault", self.kind, kinds)
+        if self.kind not in KINDS:
+            raise Unknown("fault", self.kind, KINDS)
         if self.phase not in PHASES:
             raise Unknown("phase", self.phase, PHASES)
         if type(self.point) is not int or self.point < 0:
@@ -50,7 +55,8 @@ class Fault:
 class Point:
     """Where a fault may strike: its number, the task, the place, the time and the last event.
 
-    At a step of the script, `function` is the step's verb, and file and line are empty.
+    Where it is an event, as the step of a script is one, `function` is the event's kind, and file
+    and line are empty.
     """
 
     number: int

@@ -5,7 +5,7 @@ in one line. It reads what providers, pages and the lab itself noted, not what t
 says of itself, so that a client that says nothing is judged all the same.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
@@ -31,6 +31,12 @@ class Finding:
         return f"{self.name} at event {self.event}: {self.cure}"
 
 
+def judged(judges: Iterable[Judge], events: Sequence[Event]) -> tuple[Finding, ...]:
+    """What these judges say of a trace, in the order of the events."""
+    found = [finding for judge in judges for finding in judge(events)]
+    return tuple(sorted(found, key=lambda finding: finding.event))
+
+
 def duplicate_text(events: Sequence[Event]) -> Iterator[Finding]:
     """The reader got the same beginning twice in one segment, from two attempts at one answer."""
     before = now = ""
@@ -48,14 +54,15 @@ def duplicate_text(events: Sequence[Event]) -> Iterator[Finding]:
 
 
 def lost_tail(events: Sequence[Event]) -> Iterator[Finding]:
-    """The answer was taken as whole, and its end never reached the page."""
+    """The answer came whole, was taken as whole, and its end never reached the page."""
     last = _last_attempt(events)
+    finished = any(_is_end(event) for event in last)
     said = [event for event in last if _is(event, "provider", "say")]
     whole = "".join(event.get("text", "") for event in said)  # one may say nothing
     shown = "".join(event["text"] for event in last if _is(event, "page", "shown"))
     page = [event["text"] for event in events if _is(event, "page", "shown")]
     there = not page or "".join(page).endswith(whole)  # no page to judge; or a repeat was left out
-    if _succeeded(events) and not there and whole.startswith(shown):
+    if finished and _succeeded(events) and not there and whole.startswith(shown):
         yield Finding(
             "lost_tail", said[-1].index, "show every delta, also the last, before the end"
         )
@@ -112,7 +119,7 @@ def cancel_swallowed(events: Sequence[Event]) -> Iterator[Finding]:
         if _is_cancel(event):
             told.setdefault(event["task"], event)
         elif _is(event, "lab", "end"):
-            if event["task"] not in told or event["outcome"] == "cancelled":
+            if event["task"] not in told or event["outcome"] not in ("result", "error"):
                 continue
             cure = "let CancelledError leave: raise it again after cleaning up"
             yield Finding("cancel_swallowed", told[event["task"]].index, cure)
@@ -136,7 +143,7 @@ def _is_end(event: Event) -> bool:
 
 
 def _is_cancel(event: Event) -> bool:
-    return event.kind == "cancel" or event.get("fault") == "cancel"
+    return event.kind == "cancel" or event.get("fault") in ("cancel", "timeout")
 
 
 def _last_attempt(events: Sequence[Event]) -> Sequence[Event]:

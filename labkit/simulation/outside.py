@@ -160,6 +160,9 @@ class Outside(_Loop):  # type: ignore[misc]  # see above
 
     get_debug = staticmethod(bool)  # False: debug mode reads the wall clock
 
+    def get_task_factory(self) -> None:
+        """There is none: anyio asks, before it starts a task."""
+
 
 def _title(function: Any) -> str:
     """The function's name; `asyncio.to_thread` wraps it as `partial(context.run, function)`."""

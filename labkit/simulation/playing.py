@@ -2,6 +2,8 @@
 
 The order of things: the client runs in virtual time; what it left behind is noted; the trace is
 sealed; then tasks and generators that are still open are closed, and nothing that they do counts.
+A crash ends it in the middle: what the stores hold at that moment is noted, and all the rest does
+not count.
 """
 
 import asyncio
@@ -14,8 +16,8 @@ from types import FrameType
 from typing import Any, Final
 
 from .breakpoints import breakpoints, statements
-from .errors import Halt, SimulationError
-from .faults import Fault, FaultyLoop, Point
+from .errors import Crashed, Halt, SimulationError
+from .faults import Fault, FaultyLoop
 from .freeze import Freezer
 from .loop import VirtualLoop
 from .mask import scrub
@@ -23,6 +25,7 @@ from .outside import guarded, refuse_inside
 from .places import Place, files_of
 from .recorder import OnLine, recording
 from .scenario import Scenario
+from .striking import Striking
 from .thread import in_thread
 from .where import where
 from .world import Observer, World
@@ -64,8 +67,8 @@ class Inputs:
 class Playing:
     """One playing: `play` it once, then read `result` or `error`, the `world`, and what it noted.
 
-    It is refused inside another. `places` are noted where it is to `record`, `points` where it is
-    to `look` for them.
+    It is refused inside another. `places` are noted where it is to `record`; where it is to `look`,
+    `striking` tells the points where faults may strike.
     """
 
     def __init__(self, inputs: Inputs, *, record: bool = False, look: bool = False) -> None:
@@ -73,32 +76,44 @@ class Playing:
         self.result: Any = None
         self.error: BaseException | None = None
         self.places: list[Place] = []
-        self.points: list[Point] = []
         self._inputs = inputs
         self._record, self._look = record, look
         self._loop = loop = self._make_loop()
         self.world = World(time=loop.time, spend=loop.spend, faults=inputs.faults, seed=inputs.seed)
+        self.striking = Striking(self.world, self._crash, self._files if look else None)
+        self._crashed: tuple[Crashed, int] | None = None  # and the number of places by then
+        self._services: Any = None
 
     def play(self) -> "Playing":
-        """Play to the end in a thread; an interrupt ends it at the loop's next turn."""
-        in_thread(self._play, lambda: setattr(self._loop, "halt", Halt(None)))
+        """Play to the end in a thread of its own."""
+        in_thread(self.play_here, self.interrupt)
         return self
 
-    def _play(self) -> None:
+    def interrupt(self) -> None:
+        """End it at the loop's next turn, by a `KeyboardInterrupt` out of it; from any thread."""
+        self._loop.halt = Halt(None)
+
+    def play_here(self) -> None:
+        """Play to the end in this thread."""
         with guarded(lambda what: self._note("refused", what=what)), _seeded(self._inputs):
             try:
                 with self._recorder():
                     end = self._drive()
-                self._note_end(end)
+                if self._crashed is None:
+                    self.striking.over = len(self.world.trace.events)
+                    self._note_end(end)
+                else:
+                    self.result, (self.error, noted) = None, self._crashed
+                    del self.places[noted:]
             finally:
                 self.world.trace.seal()
                 self._loop.close()
 
     def _drive(self) -> dict[str, str]:
         """Run the client and say how it ended, as the event will."""
-        loop = self._loop
+        loop, work = self._loop, self.striking.within_deadline(self._client())
         try:
-            self.result = loop.run_until_complete(loop.create_task(self._client(), name=CLIENT))
+            self.result = loop.run_until_complete(loop.create_task(work, name=CLIENT))
             return {"outcome": "result"}
         except Halt as halt:
             if halt.error is None:
@@ -113,11 +128,14 @@ class Playing:
             raise
         except BaseException as error:
             self.error = error
+            if self.striking.expired:
+                return {"outcome": "timed out"}
             return {"outcome": "error", **_facts(error)}
 
     async def _client(self) -> Any:
         scenario = self._inputs.scenario
         provider = scenario.make(scenario.script, Observer(self.world, "provider"))
+        self._services = provider
         work = scenario.client(provider, self._inputs.policy, Observer(self.world, CLIENT))
         if not hasattr(work, "__await__"):
             raise SimulationError(
@@ -139,7 +157,12 @@ class Playing:
             self._note("unhandled", task=task.get_name(), **_facts(task.exception()))
         for error in loop.unhandled:
             self._note("unhandled", **_facts(error))
+        self._note_left()
         self._note("end", task=CLIENT, **end)
+
+    def _note_left(self) -> None:
+        if tell := getattr(self._services, "left", None):
+            self._note("left", **{name: _told(value) for name, value in tell().items()})
 
     # What happens in between
 
@@ -150,23 +173,19 @@ class Playing:
             options["inline_executor"] = lambda name: self._note("executor", function=name)
         if not self._look and not inputs.faults:
             return VirtualLoop(**options)
-        return FaultyLoop(self._passes, **options)
+        return FaultyLoop(lambda *at: self.striking.passes(*at), **options)
 
     def _note(self, kind: str, **data: Any) -> None:
         self.world.trace.add("lab", kind, **data)
 
-    def _passes(self, task: asyncio.Task[Any], number: int, phase: str) -> None:
-        """A task has suspended or is about to wake: note the point, strike a fault that is due."""
-        name = task.get_name()
-        if self._look and phase == "waiting":
-            last = len(self.world.trace.events) - 1
-            place = where(task, self._files)
-            self.points.append(Point(number, name, *place, self.world.time(), last))
-        for fault in self._inputs.faults:
-            at = (fault.kind, fault.task, fault.point, fault.phase)
-            if at == ("cancel", name, number, phase):
-                self.world.strike(fault, task=name, phase=phase)
-                task.cancel()
+    def _crash(self, index: int) -> None:
+        """End it after event `index`; what comes later does not count."""
+        self._note_left()
+        self._note("end", task=CLIENT, outcome="crashed")
+        error = Crashed(f"after event {index}, and nothing later counts")
+        self._crashed = (error, len(self.places))
+        self._loop.halt = Halt(error)
+        raise self._loop.halt  # the code there may catch it; the loop's next turn is final
 
     @cached_property
     def _files(self) -> frozenset[str]:
@@ -196,6 +215,13 @@ class Playing:
             add(new(Place, place))
 
         return note
+
+
+def _told(value: Any) -> Any:
+    """Plain data as the trace holds it: a dict as pairs, a list as a tuple."""
+    if isinstance(value, dict):
+        return tuple((name, _told(inner)) for name, inner in value.items())
+    return tuple(map(_told, value)) if isinstance(value, list | tuple) else value
 
 
 def _facts(error: BaseException | str | None) -> dict[str, str]:

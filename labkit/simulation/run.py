@@ -15,7 +15,7 @@ from typing import Any, Final
 from .breakpoints import short
 from .errors import NotDeterministic, Unknown
 from .faults import Fault
-from .judge import Finding
+from .judge import Finding, judged
 from .mask import scrub
 from .page import Segment, segments
 from .places import Place, Target, View, find
@@ -96,8 +96,7 @@ class Run:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What the scenario's judges say, in the order of the events."""
-        found = [finding for judge in self.scenario.judges for finding in judge(self.trace)]
-        return tuple(sorted(found, key=lambda finding: finding.event))
+        return judged(self.scenario.judges, self.trace)
 
     @property
     def missed(self) -> tuple[Fault, ...]:

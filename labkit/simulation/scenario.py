@@ -14,9 +14,11 @@ class Scenario:
     """What is run, against what, and how it is judged.
 
     `make(script, observer)` builds the provider or services, whose `await end()`, where they have
-    one, ends what they have started; `client(provider, policy, observer)` is the code under study;
-    `policy` its default. `judges` turn the trace into findings. `source`
-    names the modules whose lines can be stepped through; the client's own file always can.
+    one, ends what they have started, and whose `left()`, where they have one, tells as plain data
+    what is kept; `client(provider, policy, observer)` is the code under study; `policy` its
+    default. `judges` turn the trace into findings. `refusals` are the names of error classes, or of
+    their bases, by which the client says an honest no. `source` names the modules whose lines can
+    be stepped through; the client's own file always can.
     `breakpoints` are those of interest here, in the order of reading. `sdk` is set where an
     unmodified provider SDK runs, which needs executor calls on the spot and a seeded `random`.
     """
@@ -28,6 +30,7 @@ class Scenario:
     client: Callable[[Any, Any, Observer], Awaitable[Any]]
     policy: Any = None
     judges: tuple[Judge, ...] = ()
+    refusals: tuple[str, ...] = ()
     source: tuple[ModuleType, ...] = ()
     breakpoints: tuple[str, ...] = ()
     sdk: bool = False

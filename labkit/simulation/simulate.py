@@ -6,7 +6,7 @@ run = simulate(scenario, seed=1)
 from collections.abc import Iterable
 from typing import Any
 
-from .faults import STEP_FAULTS, TASK_FAULTS, Fault, Point
+from .faults import Fault, Point
 from .playing import Inputs, Playing
 from .run import Run
 from .scenario import Scenario
@@ -34,17 +34,9 @@ def points(
 ) -> list[Point]:
     """Where a fault of `kind` may strike, from the fault-free run of the same inputs.
 
-    For a cancel: the suspensions of every task, told by the line of the readable source at which
-    the task waits. For a disconnect or a stall: the steps of the script. For the others: the events
-    that a service has sent.
+    For a cancel or a timeout: the suspensions of every task, told by the line of the readable
+    source at which the task waits. For a crash: the events. For a disconnect or a stall: the steps
+    of the script. For the others: the events that a service has sent.
     """
     Fault(kind, 0)  # refuses a kind that is not there
-    played = Playing(Inputs(scenario, policy, (), seed, {}), look=True).play()
-    if kind in TASK_FAULTS:
-        return played.points
-    number = "step" if kind in STEP_FAULTS else "sequence"
-    return [
-        Point(event[number], event.actor, "", 0, event.kind, event.time, event.index - 1)
-        for event in played.world.trace.events
-        if isinstance(event.get(number), int)  # a checkpoint names its step
-    ]
+    return Playing(Inputs(scenario, policy, (), seed, {}), look=True).play().striking.points(kind)

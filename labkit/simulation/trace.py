@@ -53,12 +53,14 @@ class Trace:
     """Collects events; `seal` ends it, and whatever comes later does not count.
 
     `spend` is asked before each event; an answer of False says that it does not count any more.
+    `after`, where it is set, is told the index of each event that counted, and may raise.
     """
 
     def __init__(self, time: Callable[[], float], spend: Callable[[], object]) -> None:
         self.events: list[Event] = []
         self._time = time
         self._spend = spend
+        self.after: Callable[[int], object] | None = None
 
     def add(self, actor: str, kind: str, /, **data: Any) -> int:
         """Append one event and return its index; after `seal` nothing is added."""
@@ -67,6 +69,8 @@ class Trace:
             return index - 1
         details = tuple([(name, plain(name, value)) for name, value in data.items()])
         self.events.append(Event(index, self._time(), actor, kind, details))
+        if self.after is not None:
+            self.after(index)
         return index
 
     def seal(self) -> None:

@@ -1,4 +1,4 @@
-"""What a learner touches: predictions, exercises, progress, the stepper, the chart and the panel.
+"""What a learner touches: predictions, exercises, progress, the stepper, charts and the panel.
 
 Every public name lives in `labkit` alone, since an imported module would take the place of a
 function of its name (`panel`, `stepper`). `PUBLIC` says in which module each stands.
@@ -15,11 +15,13 @@ PUBLIC: Final = {
     "exercises": ["check", "exercise", "hint", "solution"],
     "frames": ["frame"],
     "lab_area": ["copy_script"],
+    "lanes": ["lanes"],
     "panel": ["panel"],
     "predictions": ["predict"],
     "progress": ["progress"],
     "reading": ["reading", "source"],
     "stepper": ["stepper"],
+    "strip": ["strip"],
     "timeline": ["timeline"],
     "token": ["from_token"],
     "views": ["show"],

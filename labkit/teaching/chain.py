@@ -4,7 +4,8 @@
 
 Calls of one function by one caller are one line, with their number. Behind it stand the virtual
 time of the first call and the breakpoints that were passed. Under a task stands what no recorded
-function called. A private helper is told as a part of its caller.
+function called; tasks of one kind, such as `save user` and `save tool`, stand together. A private
+helper is told as a part of its caller.
 """
 
 from typing import Any, Final, NamedTuple
@@ -51,7 +52,7 @@ def calls(run: Run) -> list[Call]:
     by_frame: dict[int, Call] = {}
     for place in run.recorded:
         if place.frame not in by_frame:
-            task = (f"task {place.task}",)
+            task = (_task(place.task),)
             above = by_frame.get(place.caller) or found.setdefault(
                 task, Call(task, [place.time], {})
             )
@@ -65,6 +66,11 @@ def calls(run: Run) -> list[Call]:
     rank = {path: number for number, path in enumerate(found)}
     tree = sorted(found, key=lambda path: [rank[path[:n]] for n in range(1, len(path) + 1)])
     return [found[path] for path in tree]
+
+
+def _task(name: str) -> str:
+    kind, _, more = name.partition(" ")
+    return f"tasks {kind} …" if more else f"task {kind}"
 
 
 def _figure(lines: list[str]) -> Figure:

@@ -40,6 +40,7 @@ LANES: Final = (
     "wire",
     "waits",
     "recovery",
+    "tools",
     "page",
     "kept",
     "tasks, faults",
@@ -94,7 +95,7 @@ def timeline(
 def story(run: Run) -> list[Item]:
     """All of a run's bars and marks, in the order of time."""
     events = run.trace
-    items = [*_requests(events), *_waits(events), *_segments(events)]
+    items = [*_requests(events), *_waits(events), *_tools(events), *_segments(events)]
     for event in events:
         mark = _LOOKS["marks"].get(f"{event.actor} {event.kind}")
         if mark is None and event.actor not in _TOLD:
@@ -151,6 +152,18 @@ def _waits(events: Sequence[Event]) -> Iterator[Item]:
             failed = None
 
 
+def _tools(events: Sequence[Event]) -> Iterator[Item]:
+    """The tool calls of a turn; one that has no end was cut by a cancel or the end of the run."""
+    for begin in (event for event in events if event.kind == "tool_start"):
+        rest = events[begin.index :]
+        own = (e for e in rest if e.kind == "tool_end" and e["call"] == begin["call"])
+        end = next(own, None)
+        over = end or next((e for e in rest if e.kind in _CUTS), events[-1])
+        label = f"{begin['call']} {begin['name']}: {end['status'] if end else 'cut'}"
+        colour, pattern = ("sky", "") if end else ("grey", "..")
+        yield Item("tools", begin.time, over.time, label, colour, pattern=pattern)
+
+
 def _segments(events: Sequence[Event]) -> Iterator[Item]:
     number, pieces = 1, list[Event]()
     for event in events:
@@ -186,25 +199,37 @@ def _text(name: str, items: Sequence[Item]) -> str:
 
 def _figure(names: Sequence[str], told: Sequence[Sequence[Item]], end: float) -> Figure:
     there = _lanes([item for items in told for item in items])
-    charts = [[rows(items, lane, end) for lane in there] for items in told]
-    heights = [sum(len(lane) * _tall(lane) for lane in lanes) for lanes in charts]
+    heights = [height(items, there, end) for items in told]
     size = (WIDTH, sum(heights) * ROW + len(heights) * AROUND)
     figure = Figure(figsize=size, layout="constrained")
     every = figure.subplots(len(heights), squeeze=False, gridspec_kw={"height_ratios": heights})
-    for axes, lanes, height, name in zip(every.flat, charts, heights, names, strict=True):
+    for axes, items, name in zip(every.flat, told, names, strict=True):
+        draw(axes, items, there, end)
         axes.set_title(cut(name, 90), loc="left", fontsize=11, fontweight="bold")
-        axes.set(xlim=(-0.01 * end, 1.03 * end), ylim=(height, 0))
         axes.set_xlabel("virtual time (seconds)", fontsize=9)
-        axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.set_yticks(_draw(axes, lanes, end), there)
-        axes.tick_params(axis="y", length=0)
     return figure
 
 
-def rows(items: Sequence[Item], lane: str, end: float) -> list[list[Item]]:
+def height(items: Sequence[Item], there: Sequence[str], end: float, most: int = MOST_ROWS) -> float:
+    """How many rows the lanes `there` need, where one has at most `most` with labels."""
+    charts = [rows(items, lane, end, most) for lane in there]
+    return sum(len(lane) * _tall(lane) for lane in charts)
+
+
+def draw(
+    axes: Axes, items: Sequence[Item], there: Sequence[str], end: float, most: int = MOST_ROWS
+) -> None:
+    """Draw the lanes `there`, one under another, from 0 to `end` seconds."""
+    axes.set(xlim=(-0.01 * end, 1.03 * end), ylim=(height(items, there, end, most), 0))
+    axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_yticks(_draw(axes, [rows(items, lane, end, most) for lane in there], end, most), there)
+    axes.tick_params(axis="y", length=0)
+
+
+def rows(items: Sequence[Item], lane: str, end: float, most: int = MOST_ROWS) -> list[list[Item]]:
     """The rows of a lane: no bar or label meets another, but in one more that takes the rest."""
-    found: list[list[Item]] = [[] for _ in range(MOST_ROWS + 1)]
+    found: list[list[Item]] = [[] for _ in range(most + 1)]
     for item in (item for item in items if item.lane == lane):
         left, _, _ = reach(item, end)
         free = (row for row in found[:-1] if not row or reach(row[-1], end)[1] <= left)
@@ -224,18 +249,18 @@ def _tall(lane: list[list[Item]]) -> float:
     return 1.0 if all(item.sign for row in lane for item in row) else TALL
 
 
-def _draw(axes: Axes, lanes: list[list[list[Item]]], end: float) -> list[float]:
+def _draw(axes: Axes, lanes: list[list[list[Item]]], end: float, most: int) -> list[float]:
     """Draw lane under lane; where the middle of each is."""
     top, middles = 0.0, []
     for number, lane in enumerate(lanes):
-        height = len(lane) * _tall(lane)
-        axes.axhspan(top, top + height, color="#F4F4F4" if number % 2 else "white", zorder=0)
-        middles.append(top + height / 2)
+        tall = len(lane) * _tall(lane)
+        axes.axhspan(top, top + tall, color="#F4F4F4" if number % 2 else "white", zorder=0)
+        middles.append(top + tall / 2)
         for below, row in enumerate(lane):
             for item in row:
-                label = cut(item.label, LABEL) if below < MOST_ROWS else ""
+                label = cut(item.label, LABEL) if below < most else ""
                 _item(axes, item, label, top + below * _tall(lane) + 0.42, end)
-        top += height
+        top += tall
     return middles
 
 

@@ -32,9 +32,9 @@ from labkit.scenarios.desk import ANN
 from labkit.scenarios.scripts import load
 from labkit.simulation import Run, simulate
 
+from .session_trials import SESSION_TRIALS
 from .token import read
-
-Tried = tuple[str, Run | None]  # what is wrong, "" for nothing, and the run where there is one
+from .tried import Tried, same
 
 
 def _guard(may_retry: Any, case: Mapping[str, Any]) -> Tried:
@@ -43,16 +43,12 @@ def _guard(may_retry: Any, case: Mapping[str, Any]) -> Tried:
     visible, error = parts.pop("visible"), ProviderError(parts.pop("message", ""), **parts)
     first = partial(decide, attempt=1, segments=False, remaining=60.0, now=0.0, random=Random(0))
     own = first(error, visible=visible, policy=find("retry.guarded").policy)
-    return _same(may_retry(error, visible), own.action == "retry")
+    return same(may_retry(error, visible), own.action == "retry")
 
 
 def _wait_for(wait_for: Any, case: Mapping[str, str]) -> Tried:
     """`case`: the headers."""
-    return _same(wait_for(dict(case)), parse_retry_after(case, now=0.0))
-
-
-def _same(got: object, meant: object) -> Tried:
-    return "" if got == meant else f"It gives {got!r}; {meant!r} is expected.", None
+    return same(wait_for(dict(case)), parse_retry_after(case, now=0.0))
 
 
 def _client(my_client: Any, case: str) -> Tried:
@@ -89,7 +85,7 @@ def _decode(decode: Any, case: Mapping[str, Any]) -> Tried:
     chunks = [whole[start:end] for start, end in ends]
     decoder = SSEDecoder()
     own = [event.data for chunk in chunks for event in decoder.feed(chunk)]
-    return _same(list(decode(chunks)), own)
+    return same(list(decode(chunks)), own)
 
 
 def _frame(frame: Any, case: str) -> Tried:
@@ -97,7 +93,7 @@ def _frame(frame: Any, case: str) -> Tried:
     made = frame(case)
     if not isinstance(made, bytes):
         return f"It gives {made!r}; bytes are expected.", None
-    return _same([event.data for event in SSEDecoder().feed(made)], [case])
+    return same([event.data for event in SSEDecoder().feed(made)], [case])
 
 
 def _reader(my_reader: Any, case: str) -> Tried:
@@ -116,7 +112,7 @@ def _reader(my_reader: Any, case: str) -> Tried:
 
 def _may_open(may_open: Any, case: Mapping[str, str]) -> Tried:
     """`case`: who asks. The record is Ann's, of acme."""
-    return _same(may_open(StreamRun("run-1", ANN), **case), Owner(**case) == ANN)
+    return same(may_open(StreamRun("run-1", ANN), **case), Owner(**case) == ANN)
 
 
 def _goes_on(goes_on: Any, case: Mapping[str, Any]) -> Tried:
@@ -126,19 +122,19 @@ def _goes_on(goes_on: Any, case: Mapping[str, Any]) -> Tried:
         run = apply_event(run, StreamEvent(1, finish_reason=reason), now=2.0)
     run = stop(run) if case.get("stopped") else interrupt(run, case.get("cause", ""))
     action = choose_recovery(run, can_resume=False, can_continue=True)
-    return _same(goes_on(run), action not in (KEEP, SHOW, INSPECT))
+    return same(goes_on(run), action not in (KEEP, SHOW, INSPECT))
 
 
 def _merge(merge: Any, case: Sequence[str]) -> Tried:
     """`case`: the draft, and what came when the model was asked to go on."""
-    return _same(merge(*case), merge_overlap(*case))
+    return same(merge(*case), merge_overlap(*case))
 
 
 def _complete(complete: Any, case: str) -> Tried:
     """`case`: the arguments of a call, as they came."""
     event = StreamEvent(0, call_id="c1", tool_name="any", arguments_delta=case)
     run = apply_event(StreamRun("run-1", ANN), event, now=1.0)
-    return _same(complete(case), parse_complete_tool_call(run, "c1"))
+    return same(complete(case), parse_complete_tool_call(run, "c1"))
 
 
 TRIALS: Final[Mapping[str, Callable[[Any, Any], Tried]]] = {
@@ -153,4 +149,5 @@ TRIALS: Final[Mapping[str, Callable[[Any, Any], Tried]]] = {
     "04.goes_on": _goes_on,
     "04.merge": _merge,
     "04.call": _complete,
+    **SESSION_TRIALS,
 }

@@ -137,5 +137,7 @@ def _fault(fault: Fault, run: Run) -> str:
     told = f"{fault.kind} at point {fault.point}"
     if fault.kind in TASK_FAULTS:
         when = {"waiting": "while waiting", "waking": "as it wakes"}[fault.phase]
-        told = printable(f"{fault.kind} of {fault.task} at point {fault.point}, {when}")
+        told = printable(f"cancel of {fault.task} at point {fault.point}, {when}")
+        if fault.kind == "timeout":  # which is of whoever called the client
+            told = printable(f"timeout at point {fault.point} of {fault.task}, {when}")
     return f"{told}: {'struck' if fault in run.struck else 'did not strike, never reached'}"

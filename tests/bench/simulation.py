@@ -1,4 +1,4 @@
-"""How fast virtual time is, how many runs a second, and how long a step backwards takes."""
+"""How fast virtual time is, how many runs a second there are, and how long a step back takes."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ import looptime
 from labkit.providers.fake import FakeProvider
 from labkit.providers.script import script
 from labkit.scenarios.catalogue import find
-from labkit.simulation import Observer, Run, simulate
+from labkit.simulation import Observer, Run, explore, simulate
 from labkit.simulation.loop import VirtualLoop
 from labkit.simulation.world import World
 
@@ -46,6 +46,16 @@ def runs() -> Iterator[Row]:
     yield Row(what=what, value=recorded, unit="/s", peer=peer, beside=bare, least=200)
 
 
+def sweeps() -> Iterator[Row]:
+    """Runs a second of an exploration: a small scenario, and a stop at every point of a turn."""
+    for name, faults in (("retry.guarded", "all"), ("turn.reference", "cancel")):
+        scenario = find(name)
+        struck = explore(scenario, faults=faults).struck
+        value = struck / best(lambda s=scenario, f=faults: explore(s, faults=f), 5)
+        what = f"explored: {faults} faults of {name}, {struck} runs"
+        yield Row(what=what, value=value, unit="/s", least=500)
+
+
 def steps() -> Iterator[Row]:
     """The slowest step backwards over a long run, with everything that a view shows."""
     run = simulate(find("retry.guarded").but(script=_script([WAITS[0][:20] * 10 + WAITS[0][-1:]])))
@@ -58,7 +68,7 @@ def steps() -> Iterator[Row]:
     yield Row(what=what, value=slowest * 1_000, unit="ms", most=20)
 
 
-MEASURES: Final[tuple[Measure, ...]] = (sleeps, runs, steps)
+MEASURES: Final[tuple[Measure, ...]] = (sleeps, runs, sweeps, steps)
 
 
 def _times(count: int, work: Callable[[], object]) -> None:

@@ -235,6 +235,8 @@ BOOKS = [
     "01_three_interruptions",
     "03_sse_on_the_wire",
     "04_resume_a_broken_stream",
+    "05_stop_keeps_context",
+    "06_sessions_and_tools",
 ]
 
 

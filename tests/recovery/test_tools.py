@@ -34,7 +34,8 @@ async def done(arguments: Mapping[str, Any], key: str) -> str:
 def test_the_same_arguments_of_another_tool_answer_or_tenant_are_another_call(
     run: StreamRun, name: str
 ) -> None:
-    assert call_key(run, name, ARGUMENTS) != call_key(RUN, "create_ticket", ARGUMENTS)
+    one = call_key(RUN.owner, RUN.run_id, "create_ticket", ARGUMENTS)
+    assert call_key(run.owner, run.run_id, name, ARGUMENTS) != one
 
 
 @pytest.mark.parametrize("takes_nothing", [False, True])

@@ -1,4 +1,4 @@
-"""The safeguards of the recovery room: errors, Retry-After, policy, retry and turn."""
+"""The safeguards of the recovery room: errors, Retry-After, policy and retry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ RETRY_AFTER: Final = "labkit/recovery/retry_after.py"
 POLICY: Final = "labkit/recovery/policy.py"
 DELTAS: Final = "labkit/recovery/deltas.py"
 RETRY: Final = "labkit/recovery/retry.py"
-TURN: Final = "labkit/recovery/turn.py"
 
 
 def _room(name: str, file: str, old: str, new: str, *red: str) -> Safeguard:
@@ -404,93 +403,6 @@ _STREAM: Final = (
     ),
 )
 
-_TURN: Final = (
-    _room(
-        "a cancel of the turn leaves",
-        TURN,
-        "raise  # breakpoint: interruption leaves",
-        'return ""  # breakpoint: interruption leaves',
-        "recovery/test_cancel.py::test_a_cancel_of_the_turn_leaves_and_what_was_shown_is_kept",
-        "scenarios/test_interruptions.py::test_a_stop_ends_the_turn_as_cancelled_at_once",
-    ),
-    _room(
-        "text that was shown is kept as a draft",
-        TURN,
-        'session.keep_draft("".join(shown), _why(interruption))',
-        "pass",
-        "recovery/test_turn.py::test_an_error_after_text_leaves_a_draft_and_no_answer",
-        "scenarios/test_facts.py::test_labkit_retries_the_refusal_alone_and_keeps_text_and_steps",
-    ),
-    _room(
-        "whatever interrupts, the draft is kept",
-        TURN,
-        "except BaseException as interruption:",
-        "except (ProviderError, asyncio.CancelledError) as interruption:",
-        "recovery/test_turn.py"
-        "::test_an_error_of_the_page_leaves_as_it_is_and_what_was_shown_is_a_draft",
-    ),
-    _room(
-        "the user's turn is saved before the model is asked",
-        TURN,
-        'session.save("user", question)\n    for',
-        "for",
-        "recovery/test_turn.py::test_the_users_turn_is_saved_before_the_model_is_asked",
-    ),
-    _room(
-        "a tool's result is saved",
-        TURN,
-        'session.save("tool", await tool(call.name, call.text))',
-        "await tool(call.name, call.text)",
-        "recovery/test_turn.py::test_a_tools_result_is_saved_before_the_model_is_asked_again",
-    ),
-    _room(
-        "half a call is dropped at a boundary",
-        TURN,
-        "calls.clear()",
-        "pass",
-        "recovery/test_turn.py::test_half_a_call_of_an_attempt_that_failed_is_dropped",
-    ),
-    _room(
-        "calls side by side are kept apart",
-        TURN,
-        "calls[piece.index] = _joined(calls.get(piece.index), piece)",
-        "calls[0] = _joined(calls.get(0), piece)",
-        "recovery/test_turn.py"
-        "::test_the_pieces_of_a_call_are_joined_and_calls_side_by_side_are_kept_apart",
-    ),
-    _room(
-        "what ran into its limit is neither answer nor call",
-        TURN,
-        'elif piece.reason == "length":',
-        "elif False:",
-        "recovery/test_turn.py::test_an_answer_that_ran_into_its_limit_is_a_draft_and_no_answer",
-        "recovery/test_turn.py::test_a_call_that_ran_into_the_limit_is_not_made",
-    ),
-    _room(
-        "an error of the page closes the stream",
-        TURN,
-        "async with aclosing(pieces):",
-        "async with asyncio.Lock():",
-        "recovery/test_turn.py"
-        "::test_an_error_of_the_page_leaves_as_it_is_and_what_was_shown_is_a_draft",
-    ),
-    _room(
-        "a model that only calls tools is ended",
-        TURN,
-        "for _ in range(MOST_CALLS):",
-        "while True:",
-        "recovery/test_turn.py"
-        "::test_a_model_that_only_calls_tools_is_ended_and_every_result_is_kept",
-    ),
-    _room(
-        "a stop waits for the clean-up",
-        TURN,
-        "await asyncio.wait([task])",
-        "await asyncio.sleep(0)",
-        "recovery/test_turn.py::test_stop_waits_for_the_clean_up_and_says_whether_the_task_obeyed",
-    ),
-)
-
 _CANCEL: Final = (
     _room(
         "a cancel leaves even where the provider makes an error of it",
@@ -502,4 +414,4 @@ _CANCEL: Final = (
     ),
 )
 
-SAFEGUARDS: Final = (*_CANCEL, *_ERRORS, *_RETRY_AFTER, *_POLICY, *_DECISION, *_STREAM, *_TURN)
+SAFEGUARDS: Final = (*_CANCEL, *_ERRORS, *_RETRY_AFTER, *_POLICY, *_DECISION, *_STREAM)

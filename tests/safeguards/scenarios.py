@@ -10,8 +10,8 @@ SAFEGUARDS = (
     Safeguard(
         name="a turn reads dates by the clock that it was given",
         file="labkit/recovery/turn.py",
-        old="observe=observe, now=now\n",
-        new="observe=observe\n",
+        old="        now=services.now,\n",
+        new="",
         red=(_INTERRUPTIONS + "test_a_date_in_retry_after_is_read_by_the_runs_own_clock",),
     ),
     Safeguard(

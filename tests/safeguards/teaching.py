@@ -5,6 +5,7 @@ from .kinds import Safeguard
 _ANSWERS = "tests/teaching/test_answers.py::"
 _PREDICTIONS = "tests/teaching/test_predictions.py::"
 _EXERCISES = "tests/teaching/test_exercises.py::"
+_SESSIONS = "tests/teaching/test_session_trials.py::"
 _HOLES = "tests/teaching/test_holes.py::"
 
 SAFEGUARDS = (
@@ -123,6 +124,27 @@ SAFEGUARDS = (
     for finding in ():
 """,
         red=(_EXERCISES + "test_a_typical_wrong_answer_is_told_its_case",),
+    ),
+    Safeguard(
+        name="a clean-up is cancelled a second time",
+        file="labkit/teaching/session_trials.py",
+        old='combinations(cancels, case.get("cancels", 0))',
+        new='combinations(cancels, min(1, case.get("cancels", 0)))',
+        red=(_SESSIONS + "test_a_typical_wrong_answer_is_told_its_case",),
+    ),
+    Safeguard(
+        name="a clean-up that was cut short does not pass",
+        file="labkit/teaching/session_trials.py",
+        old=' and [step for step in seen if step != "cancel"] == KEPT',
+        new="",
+        red=(_SESSIONS + "test_a_typical_wrong_answer_is_told_its_case",),
+    ),
+    Safeguard(
+        name="a case is told as it was before the learner's code",
+        file="labkit/teaching/exercises.py",
+        old="deepcopy(case)",
+        new="case",
+        red=(_SESSIONS + "test_the_case_is_told_as_it_was_where_the_learners_code_changes_it",),
     ),
     Safeguard(
         name="a learner's copy of a script is never overwritten",

@@ -91,6 +91,7 @@ async def goes_on_after_the_stop(desk: Desk, limits: Any, observe: Observer) -> 
 # the judge's name -> the client, and the token of the run in whose place it runs
 NAIVE: dict[str, tuple[Any, str]] = {
     "gap_spliced": (skips_the_gap, "stream.kept~lose@3"),
+    "piece_doubled": (skips_the_gap, "stream.kept~duplicate@3"),
     "cursor_overshoot": (counts_what_it_received, "stream.kept~cut@3"),
     "half_call_run": (runs_what_came, "stream.half_call"),
     "effect_repeated": (runs_all_tools_again, "stream.tool_again"),

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 import labkit
+from labkit.recovery.checkpoint import Checkpointer
 from labkit.recovery.errors import TRANSIENT
-from labkit.recovery.turn import Session
+from labkit.recovery.session import Session
 from labkit.scenarios import facts, interruptions
 from labkit.scenarios.catalogue import find, simulate
+from labkit.scenarios.office import Office
 from labkit.simulation import Fault, Run, SimulationError
 from tests.simulation.kit import trace
 
@@ -19,7 +21,7 @@ TABLE = labkit.predict("interruptions")
 COLUMNS = {name: getattr(facts, name) for name in TABLE.columns}
 CHOICES = {name: tuple(column["choices"]) for name, column in TABLE.columns.items()}
 YES, SEGMENT, NO = CHOICES["retried"]
-NONE, PAGE, DRAFT, ANSWER = CHOICES["text_kept"]
+NONE, PAGE, DRAFT, MESSAGE, ANSWER = CHOICES["text_kept"]
 NOTHING, USER, TOOL, WHOLE = CHOICES["checkpoint_saved"]
 
 # row -> the three answers, and the kind of event that decided each
@@ -68,37 +70,35 @@ def test_without_rate_limit_in_retry_on_the_first_answer_flips_with_its_event() 
     assert simulate(row).trace[before.event]["action"] == "retry"
 
 
-def with_memory(row: str, memory: type[Session]) -> Run:
-    scenario = find(row)
-    stop_at = interruptions.STOP_AT if row.endswith("stop") else None
-    return simulate(
-        scenario.but(client=partial(interruptions.one_turn, stop_at=stop_at, memory=memory))
-    )
+def with_memory(row: str, memory: type[Checkpointer]) -> Run:
+    return simulate(find(row).but(make=partial(Office, memory=memory)))
 
 
-class TakesDraftsForAnswers(Session):
-    def keep_draft(self, text: str, reason: str) -> None:
-        self.save("answer", text)
+class TakesDraftsForAnswers(Checkpointer):
+    async def save(self, changed: Session, step: str = "") -> None:
+        drafts = changed.drafts
+        await super().save(replace(changed, drafts=()), "answer" if drafts else step)
 
 
-class SavesAtTheEnd(Session):
-    """Holds every step back until there is an answer."""
+class SavesAtTheEnd(Checkpointer):
+    """Holds every step back until the turn is over."""
 
-    def save(self, kind: str, content: str) -> None:
-        if kind == "answer":
-            super().save(kind, content)
+    async def save(self, changed: Session, step: str = "") -> None:
+        self.session = changed
+        if step in ("answer", "closed"):
+            self.session = replace(changed, drafts=())
+            await super().save(changed, step)
 
 
-class SavesNoTools(Session):
-    def save(self, kind: str, content: str) -> None:
-        if kind != "tool":
-            super().save(kind, content)
+class SavesNoTools(Checkpointer):
+    async def save(self, changed: Session, step: str = "") -> None:
+        await super().save(changed, step if step != "tool" else "")
 
 
 @pytest.mark.parametrize(
     ("memory", "text", "checkpoint"),
     [
-        (Session, DRAFT, TOOL),
+        (Checkpointer, DRAFT, TOOL),
         (interruptions.Forgetful, PAGE, TOOL),
         (TakesDraftsForAnswers, ANSWER, TOOL),
         (SavesAtTheEnd, DRAFT, NOTHING),

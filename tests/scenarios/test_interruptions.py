@@ -5,32 +5,36 @@ from functools import partial
 import pytest
 
 from labkit.providers.script import script
-from labkit.recovery.turn import Session
+from labkit.recovery.checkpoint import Checkpointer
+from labkit.recovery.session import Session
 from labkit.scenarios.catalogue import find, simulate
-from labkit.scenarios.interruptions import one_turn
+from labkit.scenarios.office import Office
 from labkit.simulation import Fault
 
 LOST: list[tuple[str, str]] = []
+WHOLE = ["user", "assistant", "tool", "assistant"]
+CLOSED = ["user", "assistant", "tool", "note"]
 
 
 @pytest.mark.parametrize(
-    ("name", "drafts", "turns", "checkpoint"),
+    ("name", "drafts", "rows"),
     [
-        ("rate_limit", LOST, 1, ["user", "tool", "answer"]),
-        ("error", [("The refund was sent ", "server")], 0, ["user", "tool"]),
-        ("stop", [("The refund ", "stopped")], 0, ["user", "tool"]),
-        ("rate_limit_forgetful", LOST, 1, ["user", "tool", "answer"]),
-        ("error_forgetful", LOST, 0, ["user", "tool"]),
-        ("stop_forgetful", LOST, 0, ["user", "tool"]),
+        ("rate_limit", LOST, WHOLE),
+        ("error", [("The refund was sent ", "server")], CLOSED),
+        ("stop", [("The refund ", "stopped")], CLOSED),
+        ("rate_limit_forgetful", LOST, WHOLE),
+        ("error_forgetful", LOST, CLOSED),
+        ("stop_forgetful", LOST, CLOSED),
     ],
 )
 def test_what_each_interruption_leaves_in_the_session(
-    name: str, drafts: list[tuple[str, str]], turns: int, checkpoint: list[str]
+    name: str, drafts: list[tuple[str, str]], rows: list[str]
 ) -> None:
     session = simulate(f"interruption.{name}").result
     assert isinstance(session, Session)
-    assert (session.drafts, len(session.turns)) == (drafts, turns)
-    assert [kind for kind, _ in session.checkpoint] == checkpoint
+    assert [(draft.text, draft.reason) for draft in session.drafts] == drafts
+    assert [message.role for message in session.messages] == rows
+    assert session.turn is None
 
 
 @pytest.mark.parametrize("name", ["rate_limit", "error", "stop"])
@@ -44,7 +48,9 @@ def test_a_stop_ends_the_turn_as_cancelled_at_once() -> None:
     ends = {event["task"]: event["outcome"] for event in run.trace if event.kind == "end"}
     assert ends == {"turn": "cancelled", "client": "result"}
     assert run.time == 3.5
-    assert [event["how"] for event in run.trace if event.kind == "left"] == ["cancelled"]
+    assert [
+        event["how"] for event in run.trace if event.kind == "left" and event.actor == "provider"
+    ] == ["cancelled"]
 
 
 def test_a_stop_that_comes_after_the_answer_cancels_nothing() -> None:
@@ -61,12 +67,13 @@ def test_a_cancel_of_the_one_who_waits_stops_the_turn_too() -> None:
 
 
 def test_an_error_that_is_no_providers_does_not_pass_for_an_interruption() -> None:
-    class Broken(Session):
-        def finish(self, question: str, answer: str) -> None:
-            raise RuntimeError("the store is full")
+    class Broken(Checkpointer):
+        async def save(self, changed: Session, step: str = "") -> None:
+            if step == "answer":
+                raise RuntimeError("the store is full")
+            await super().save(changed, step)
 
-    client = partial(one_turn, memory=Broken)
-    run = simulate(find("interruption.rate_limit").but(client=client))
+    run = simulate(find("interruption.rate_limit").but(make=partial(Office, memory=Broken)))
     assert repr(run.error) == "RuntimeError('the store is full')"
 
 

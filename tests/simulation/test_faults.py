@@ -17,6 +17,7 @@ from labkit.simulation import (
     points,
     simulate,
 )
+from labkit.simulation.errors import Crashed
 
 from .kit import kinds, line_of, scenario
 
@@ -134,7 +135,11 @@ def test_the_same_fault_gives_the_same_run() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "listed"),
     [
-        (lambda: Fault("explode", 0), Unknown, "there is: cancel, disconnect, stall"),
+        (
+            lambda: Fault("explode", 0),
+            Unknown,
+            "there is: cancel, timeout, crash, disconnect, stall",
+        ),
         (lambda: Fault("cancel", 0, phase="later"), Unknown, "there is: waiting, waking"),
         (lambda: Fault([], 0), Unknown, r"no fault \[\]; there is: cancel"),  # type: ignore
         (lambda: Fault("cancel", 0, phase={}), Unknown, "there is: waiting"),  # type: ignore
@@ -149,6 +154,174 @@ def test_the_same_fault_gives_the_same_run() -> None:
 def test_a_fault_that_cannot_be_is_refused_when_made(make: Any, error: Any, listed: str) -> None:
     with pytest.raises(error, match=listed):
         make()
+
+
+# A timeout: the deadline of whoever called the client
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("client", [two_waits, helped])
+def test_a_timeout_strikes_at_every_point_and_leaves_as_one(client: Any, phase: str) -> None:
+    for point in points(scenario(client), "timeout"):
+        fault = Fault("timeout", point.number, point.task, phase)
+        run = simulate(scenario(client, judges=JUDGES), faults=fault)
+        assert run.struck == (fault,)
+        assert isinstance(run.error, TimeoutError)
+        assert run.trace[-1]["outcome"] == "timed out"
+        assert run.findings == ()
+
+
+def test_a_timeout_cancels_the_client_whatever_task_has_come_to_the_point() -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        async def beats() -> None:
+            await asyncio.sleep(1)
+            observe("beat")
+
+        task = asyncio.create_task(beats(), name="heart")
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await task
+            raise
+
+    run = simulate(scenario(client), faults=Fault("timeout", 0, "heart"))
+    assert kinds(run.trace) == ["lab fault", "client beat", "lab end"]
+    assert (run.trace[0]["task"], run.trace[0]["at"]) == ("client", "heart")
+    assert isinstance(run.error, TimeoutError)
+
+
+@pytest.mark.parametrize("error", [None, ValueError("its own")], ids=["result", "error"])
+def test_a_client_that_swallows_a_timeout_is_found(error: Exception | None) -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> str:
+        try:
+            await asyncio.sleep(1)
+        except asyncio.CancelledError:
+            if error is not None:
+                raise error from None
+        return "done"
+
+    run = simulate(scenario(client, judges=JUDGES), faults=Fault("timeout", 0))
+    assert [finding.name for finding in run.findings] == ["cancel_swallowed"]
+    assert run.error is error
+
+
+@pytest.mark.parametrize("order", [("cancel", "timeout"), ("timeout", "cancel")])
+def test_where_the_user_stops_it_too_a_timeout_is_a_cancel(order: tuple[str, str]) -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        try:
+            await asyncio.sleep(1)
+        finally:
+            await asyncio.sleep(1)
+
+    faults = [Fault(kind, number) for number, kind in enumerate(order)]
+    run = simulate(scenario(client), faults=faults)
+    assert len(run.struck) == 2
+    assert isinstance(run.error, asyncio.CancelledError)
+
+
+def test_two_deadlines_that_pass_are_a_timeout() -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        try:
+            await asyncio.sleep(1)
+        finally:
+            await asyncio.sleep(1)
+
+    run = simulate(scenario(client), faults=[Fault("timeout", 0), Fault("timeout", 1)])
+    assert isinstance(run.error, TimeoutError)
+
+
+# A crash: nothing counts after it
+
+
+async def tidies(provider: Any, policy: Any, observe: Observer) -> str:
+    try:
+        await asyncio.sleep(1)
+        observe("worked")
+        await asyncio.sleep(1)
+    except BaseException:
+        observe("tidied")
+        observe.effect("tidied")
+    return "done"
+
+
+def test_a_crash_may_strike_after_every_event_of_the_client_and_its_services() -> None:
+    found = points(scenario(helped), "crash")
+    assert [(point.task, point.function) for point in found] == [
+        ("client", "woke"),
+        ("client", "woke"),
+    ]
+    assert [point.number for point in found] == [point.event for point in found] == [0, 1]
+
+
+def test_nothing_counts_after_a_crash_whatever_the_client_catches() -> None:
+    run = simulate(scenario(tidies), faults=Fault("crash", 0))
+    assert kinds(run.trace) == ["client worked", "lab fault", "lab end"]
+    assert run.trace[-1]["outcome"] == "crashed"
+    assert run.trace[-1].time == 1.0
+    assert isinstance(run.error, Crashed)
+    assert (run.result, run.ledger, run.struck) == (None, (), (Fault("crash", 0),))
+
+
+def test_no_line_is_recorded_after_a_crash() -> None:
+    run = simulate(scenario(tidies), faults=Fault("crash", 0))
+    assert run.recorded[-1].line == line_of(HERE, 'observe("worked")')
+
+
+def test_a_crash_in_a_task_beside_the_client_ends_them_all() -> None:
+    run = simulate(scenario(helped), faults=Fault("crash", 0))
+    assert kinds(run.trace) == ["client woke", "lab fault", "lab end"]
+    assert run.time == 1.0
+
+
+class Store:
+    """Keeps what it is given; a client's tidying up changes it."""
+
+    def __init__(self, script: Any, observe: Observer) -> None:
+        self.rows: list[str] = []
+
+    def left(self) -> dict[str, Any]:
+        return {"rows": self.rows, "by": {"name": ["ann"]}}
+
+
+async def keeps(store: Store, policy: Any, observe: Observer) -> None:
+    try:
+        for name in ("one", "two"):
+            store.rows.append(name)
+            observe("kept")
+            await asyncio.sleep(1)
+    finally:
+        store.rows.append("tidied")
+
+
+def test_what_a_crash_left_is_told_as_it_was_at_that_moment() -> None:
+    run = simulate(scenario(keeps, make=Store), faults=Fault("crash", 0))
+    assert kinds(run.trace) == ["client kept", "lab fault", "lab left", "lab end"]
+    assert run.trace[2].data == (("rows", ("one",)), ("by", (("name", ("ann",)),)))
+
+
+def test_what_is_left_is_told_at_any_end() -> None:
+    run = simulate(scenario(keeps, make=Store))
+    assert kinds(run.trace)[-2:] == ["lab left", "lab end"]
+    assert run.trace[-2]["rows"] == ("one", "two", "tidied")
+    cancelled = simulate(scenario(keeps, make=Store), faults=Fault("cancel", 0))
+    assert cancelled.trace[-2]["rows"] == ("one", "tidied")
+
+
+def test_a_fault_does_not_strike_a_task_that_is_only_closed() -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        async def late() -> None:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                await asyncio.sleep(1)
+
+        observe("started", task=asyncio.create_task(late(), name="late").get_name())
+        await asyncio.sleep(1)
+
+    tasks = [(point.task, point.number) for point in points(scenario(client))]
+    assert tasks == [("client", 0), ("late", 0)]
+    fault = Fault("cancel", 1, "late")
+    assert simulate(scenario(client), faults=fault).missed == (fault,)
 
 
 # What exploring finds

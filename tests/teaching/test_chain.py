@@ -47,3 +47,10 @@ def test_the_picture_holds_each_line_of_the_text() -> None:
     made = chain(labkit.simulate("interruption.error"))
     assert len(made.png) < 60_000
     assert [text.get_text() for text in made.figure.texts] == made.text().splitlines()
+
+
+def test_tasks_of_one_kind_stand_together() -> None:
+    told = labkit.chain("turn.reference").text()
+    assert told.count("tasks save …") == 1
+    assert "write, 15 calls" in told
+    assert "task save" not in told

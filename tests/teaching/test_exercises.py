@@ -189,6 +189,11 @@ async def waits_for_nothing(provider: Any, policy: Any, observe: Any) -> None:
     await asyncio.Event().wait()
 
 
+async def cancels_itself(provider: Any, policy: Any, observe: Any) -> None:
+    await labkit_client(provider, policy, observe)
+    raise asyncio.CancelledError
+
+
 async def tells_nonsense(provider: Any, policy: Any, observe: Any) -> None:
     observe.of("page")("shown")
     await labkit_client(provider, policy, observe)
@@ -203,6 +208,7 @@ async def tells_nonsense(provider: Any, policy: Any, observe: Any) -> None:
         ("02.client", lambda *_: None, "It raised SimulationError.*a client is an async function"),
         ("02.client", never_waits, "It raised Livelock: .*never_waits"),
         ("02.client", waits_for_nothing, "It raised Deadlock: .*waits_for_nothing"),
+        ("02.client", cancels_itself, r"It raised CancelledError in line \d+ of cancels_itself"),
         ("02.client", tells_nonsense, "It raised KeyError"),
         ("02.retry_after", lambda headers: headers["x"], "It raised KeyError in line"),
         ("02.script", {"name": "x"}, "It raised ScriptError: 'attempts' is missing or empty"),

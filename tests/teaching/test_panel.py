@@ -11,6 +11,8 @@ from labkit.teaching.timeline import timeline
 from labkit.teaching.token import TokenError, from_token, token_of
 from tests.teaching.test_views import markups, pictures
 
+PHASES = ("while it waits", "as it wakes")
+
 
 def bench(name: str) -> Bench:
     return panel(name).model
@@ -36,7 +38,7 @@ def test_the_token_brings_anybody_else_to_the_same_run() -> None:
     assert token_of(other) == token_of(model.run)
 
 
-@pytest.mark.parametrize("kind", ["cancel", "stall", "disconnect"])
+@pytest.mark.parametrize("kind", ["cancel", "timeout", "crash", "stall", "disconnect"])
 def test_a_fault_strikes_at_the_place_that_the_words_name(kind: str) -> None:
     model = bench("retry.rising")
     points = labkit.points("retry.rising", kind)
@@ -164,7 +166,8 @@ def offered(shown: Panel) -> list[str]:
 
 
 def test_only_faults_that_can_strike_are_offered_and_the_one_that_is_asked_for() -> None:
-    cancels, steps = ["cancel while it waits", "cancel as it wakes"], ["disconnect", "stall"]
+    cancels = [f"{kind} {phase}" for kind in ("cancel", "timeout") for phase in PHASES]
+    cancels, steps = [*cancels, "crash"], ["disconnect", "stall"]
     wire = ["connection cut", "event lost", "event twice", "events swapped"]
     assert offered(panel("retry.stall")) == ["none", *cancels, *steps]
     kept = panel("stream.kept~lose@3")
@@ -190,7 +193,7 @@ def test_a_scenario_without_a_place_for_a_fault_stays_without_one() -> None:
 @pytest.mark.parametrize("name", labkit.names())
 def test_any_scenario_can_be_shown_with_each_fault(name: str) -> None:
     model = bench(name)
-    for kind in ("cancel", "stall", "disconnect"):
+    for kind in ("cancel", "timeout", "crash", "stall", "disconnect"):
         (_, fault), *_ = model.strikes(kind)
         model.strike(fault)
         assert model.run.struck == (fault,)

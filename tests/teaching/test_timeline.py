@@ -137,3 +137,12 @@ def test_a_chart_in_a_list_is_one_line() -> None:
     chart = timeline(labkit.simulate("retry.stall"))
     assert isinstance(chart, Chart)
     assert repr(chart) == "<timeline of retry.stall: ends at 7.28 s>"
+
+
+def test_tool_calls_are_bars_and_one_that_was_cut_says_so() -> None:
+    told = [item for item in story(labkit.simulate("turn.stop")) if item.lane == "tools"]
+    assert [(i.label, i.start, i.end) for i in told] == [
+        ("c1 look_up: done", 0.8, 1.3),
+        ("c2 read_policy: done", 0.8, 1.3),
+        ("c3 add_note: cut", 1.3, 1.5),
+    ]

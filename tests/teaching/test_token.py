@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import labkit
 from labkit.recovery.policy import RetryPolicy
 from labkit.simulation import Fault
+from labkit.simulation.faults import KINDS, TASK_FAULTS
 from labkit.teaching.token import TokenError, from_token, read, token_of
 
 
@@ -34,7 +35,7 @@ def test_the_run_of_a_token_is_the_run_it_was_made_from() -> None:
 
 
 @given(
-    kind=st.sampled_from(["cancel", "stall", "disconnect"]),
+    kind=st.sampled_from(KINDS),
     point=st.integers(0, 10**6),
     phase=st.sampled_from(["waiting", "waking"]),
     task=st.text("abc .~=@%\u4f60", min_size=1, max_size=8),
@@ -46,7 +47,7 @@ def test_the_run_of_a_token_is_the_run_it_was_made_from() -> None:
 def test_every_token_reads_back_and_needs_no_escape(
     kind: str, point: int, phase: str, task: str, attempts: int, jitter: float, seed: int
 ) -> None:
-    fault = Fault("cancel", point, task, phase) if kind == "cancel" else Fault(kind, point)
+    fault = Fault(kind, point, task, phase) if kind in TASK_FAULTS else Fault(kind, point)
     scenario = labkit.find("retry.quota")
     policy = RetryPolicy(
         retry_on=scenario.policy.retry_on, stall=5, total=60, attempts=attempts, jitter=jitter
@@ -70,9 +71,11 @@ def test_every_token_reads_back_and_needs_no_escape(
         ("retry.stall~attempts=2.5", "part 2", "whole number"),
         ("retry.stall~jitter=nan", "the policy contradicts itself", "jitter"),
         ("retry.stall~jitter=", "part 2", "a number is needed"),
-        ("retry.stall~explode@3", "part 2, 'explode@3'", "cancel, disconnect, stall"),
+        ("retry.stall~explode@3", "part 2, 'explode@3'", "cancel, timeout, crash, disconnect"),
         ("retry.stall~cancel@3", "part 2", "cancel@5wake"),
         ("retry.stall~cancel@3x", "part 2", "cancel@5wake"),
+        ("retry.stall~timeout@3", "part 2", "timeout@task.5w"),
+        ("retry.stall~crash@3w", "part 2", "crash@5"),
         ("retry.stall~stall@3w", "part 2", "stall@5"),
         ("retry.stall~stall@-3", "part 2", "stall@5"),
         ("retry.stall~~", "part 2, ''", "a fault is like"),

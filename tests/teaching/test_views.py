@@ -47,6 +47,16 @@ def test_a_fault_that_did_not_strike_is_said() -> None:
     assert "faults    disconnect at point 1: struck" in text
 
 
+def test_a_timeout_and_a_crash_are_told_as_what_they_are() -> None:
+    faults = [Fault("timeout", 1, phase="waking"), Fault("crash", 99)]
+    text = run_text(labkit.simulate("retry.stall", faults=faults))
+    assert "outcome   TimeoutError the caller's deadline passed, at" in text
+    assert "timeout at point 1 of client, as it wakes: struck" in text
+    assert "crash at point 99: did not strike" in text
+    crashed = run_text(labkit.simulate("retry.stall", faults=Fault("crash", 3)))
+    assert "outcome   Crashed after event 3, and nothing later counts, at" in crashed
+
+
 def test_a_task_inside_that_ended_otherwise_is_told() -> None:
     for name, ended in {"error": "error", "stop": "cancelled"}.items():
         text = run_text(labkit.simulate(f"interruption.{name}"))

@@ -261,6 +261,11 @@ def parse_complete_tool_call(
     raw = _call(run, call_id).arguments
     if not raw.strip():
         return {} if takes_nothing and run.finish_reason == TOOL_CALLS else None
+    return arguments_of(raw)
+
+
+def arguments_of(raw: str) -> dict[str, Any] | None:
+    """The arguments in `raw`, or None unless that is one complete JSON object."""
     try:
         value = strict_json(raw)  # breakpoint: complete JSON check
     except ValueError:

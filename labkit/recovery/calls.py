@@ -1,0 +1,111 @@
+"""Runs the tool calls of one answer: batch after batch, each call to exactly one result.
+
+A call is marked as running before it begins, and its result is saved before anything else happens,
+so that an interruption in the middle leaves each finished result, one unknown call for each that
+was running, and "not started" for the rest. What goes wrong in a tool is a result for the model;
+a cancel is not: it leaves.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from .cancel import to_the_end
+from .checkpoint import Checkpointer
+from .retry import Observe
+from .session import DONE, FAILED, REFUSED, UNKNOWN, begin_call, end_call
+from .stream.record import Owner, ToolCall, arguments_of
+from .tools import Arguments, Tool, ToolRegistry, batches, call_key, permit
+
+LONGEST: Final = 16_000  # characters of one result
+CLEAN_UP: Final = 5.0  # seconds that a cancelled tool has to clean up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """What running calls needs: the session's checkpoint, the tools, and for whom they run."""
+
+    checkpoint: Checkpointer
+    tools: ToolRegistry
+    owner: Owner
+    observe: Observe
+
+    async def run(self, calls: Iterable[ToolCall]) -> None:
+        """Run them all; a cancel ends those that run, waits for them, and leaves."""
+        for batch in batches(calls, self.tools):
+            over = asyncio.Event()
+            tasks = [
+                asyncio.create_task(self.one(call, over), name=f"tool {call.call_id}")
+                for call in batch
+            ]
+            try:
+                await asyncio.wait(tasks)  # breakpoint: batch
+            finally:
+                for task in tasks:
+                    task.cancel()  # which does nothing to one that has ended
+                await to_the_end(asyncio.wait(tasks, timeout=CLEAN_UP))
+                over.set()
+            for task in tasks:
+                task.result()
+
+    async def one(self, call: ToolCall, over: asyncio.Event) -> None:
+        """Run one call and save what came of it, unless its batch is over by then."""
+        session = self.checkpoint.session
+        arguments = arguments_of(call.arguments)
+        tool = self.tools.get(call.name)
+        if tool and tool.takes_nothing and not call.arguments.strip():
+            arguments = {}
+        permitted = permit(call.name, arguments, self.tools, self.owner)
+        if isinstance(permitted, str):
+            content, status = f"Not run: {permitted}.", REFUSED
+        else:
+            await self.checkpoint.save(begin_call(session, call.call_id), "running")
+            told = {"call": call.call_id, "name": call.name}
+            self.observe("tool_start", **told)
+            key = call_key(self.owner, session.session_id, call.call_id, permitted.arguments)
+            content, status = await _result(*permitted, key)
+            self.observe("tool_end", **told, status=status)
+        if over.is_set():  # breakpoint: late result check
+            self.observe("late", call=call.call_id, name=call.name)
+            return
+        done = end_call(self.checkpoint.session, call.call_id, content, status)
+        await self.checkpoint.save(done, "tool")
+
+
+async def _result(tool: Tool, arguments: Arguments, key: str) -> tuple[str, str]:
+    """(content, status) of one call; raises nothing but a cancel of this task."""
+    try:
+        async with asyncio.timeout(tool.limit) as clock:
+            return shortened(str(await tool.run(arguments, key))), DONE
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise  # breakpoint: cancel leaves the tool
+        return "Failed: it was cancelled from within.", FAILED
+    except Exception as error:
+        if isinstance(error, TimeoutError) and clock.expired():
+            return f"No answer within {tool.limit:g} s: it may have had its effect.", UNKNOWN
+        return shortened(f"Failed: {type(error).__name__}: {error}"), FAILED
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """The text, or its two ends with a note of how many characters are left out between them."""
+    if len(text) <= most:
+        return text
+    left_out = f"\n... {len(text) - most} characters left out ...\n"
+    return text[: most - most // 2] + left_out + text[-(most // 2) :]
+
+
+def named(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:
+    """The calls, each with an id that none before it has: a model may leave it out or repeat it."""
+    used, made = list(taken), []
+    for call in calls:
+        call_id = call.call_id or "call"
+        number = 1
+        while call_id in used:
+            number += 1
+            call_id = f"{call.call_id or 'call'}-{number}"
+        used.append(call_id)
+        made.append(replace(call, call_id=call_id))
+    return tuple(made)

@@ -1,0 +1,48 @@
+"""Cancelling a task, and finishing what must be finished when one is cancelled.
+
+A cancel arrives as an exception at the line where a task waits, and any later wait in the clean-up
+may get another. So what must not be left half done runs as a task of its own, and the cancel leaves
+when that has ended.
+
+    ended_as_cancelled = await stop(task)
+    await to_the_end(save(session))      # saved, and then the cancel leaves
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+async def stop(task: asyncio.Task[Any]) -> bool:
+    """Cancel `task` and wait until it has cleaned up; whether it really ended as cancelled.
+
+    A cancel of the caller leaves when the task has ended: nobody else would wait for it.
+    """
+    task.cancel()
+    await _ended(task)
+    return task.cancelled()
+
+
+async def to_the_end(work: Coroutine[Any, Any, Result], *, name: str = "clean-up") -> Result:
+    """Run `work` to its end whatever cancels arrive meanwhile; the first of them leaves after it.
+
+    What `work` raises leaves too; behind a cancel it stands as its cause.
+    """
+    task = asyncio.create_task(work, name=name)
+    await _ended(task)
+    return task.result()
+
+
+async def _ended(task: asyncio.Task[Any]) -> None:
+    """Wait for the task's end; a cancel that arrives meanwhile leaves after that."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as first:
+            cancelled = cancelled or first
+    if cancelled is not None:
+        failure = None if task.cancelled() else task.exception()
+        raise cancelled from failure  # breakpoint: cancel leaves

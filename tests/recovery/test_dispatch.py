@@ -1,0 +1,424 @@
+"""The dispatcher: order within a session, a few at a time in all, and every message once."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.recovery.dispatch import (
+    LIMIT,
+    LIMIT_VARIABLE,
+    Concurrency,
+    Dispatcher,
+    limit_from_environment,
+)
+from labkit.recovery.errors import RecoveryError
+from labkit.recovery.mailbox import Inbound, Mailbox
+from tests.simulation.kit import virtually
+
+from .dispatching import Arrival, Desk, Handled, broken, close, dispatch
+
+WORDS = ("m", "/stop", "/stop all", "/new", "/status")
+BUSY = [
+    Arrival(0, "A", "a0"),
+    Arrival(0, "A", "a1"),
+    Arrival(0, "B", "b0"),
+    Arrival(0, "A", "a2"),
+    Arrival(0.5, "A", "/new"),
+    Arrival(0.5, "A", "a3"),
+    Arrival(0.5, "C", "c0 fails"),
+    Arrival(1.05, "B", "/stop 1"),
+    Arrival(1.5, "A", "/stop all"),
+    Arrival(1.5, "A", "a4"),
+    Arrival(1.6, "B", "b1"),
+    Arrival(1.7, "A", "/status"),
+    Arrival(1.8, "C", "/stop 2"),
+    Arrival(1.9, "C", "c1"),
+    Arrival(2.4, "C", "c2"),
+]
+
+
+def went(desk: Desk, session: str = "A") -> list[tuple[str, str]]:
+    return [(one.text, one.how) for one in desk.ledger if one.session == session]
+
+
+def arrivals(*texts: str, at: float = 0, session: str = "A") -> list[Arrival]:
+    return [Arrival(at, session, text) for text in texts]
+
+
+# --- whatever arrives
+
+
+def named(number: int, word: str) -> str:
+    """A text of its own for each: what follows a command is no part of it."""
+    return f"/stop all{' ' * number}" if word == "/stop all" else f"{word} {number}"
+
+
+def few() -> Iterator[list[Arrival]]:
+    """Two messages, then every choice of three more, at every choice of moments."""
+    kinds = [(session, word) for session in "AB" for word in WORDS[:4]]
+    moments = ((0, 0, 0), (0.5, 0, 0), (0.5, 0.6, 0), (1.05, 0, 1.2))
+    for chosen, waits in itertools.product(itertools.product(kinds, repeat=3), moments):
+        times = itertools.accumulate(waits)
+        rest = enumerate(zip(times, chosen, strict=True))
+        yield [
+            *arrivals("first", "second"),
+            *(Arrival(at, who, named(number, word)) for number, (at, (who, word)) in rest),
+        ]
+
+
+def test_every_message_of_any_few_is_handled_once_and_in_order() -> None:
+    count = 0
+    for some in few():
+        desk = dispatch(some, limit=1, room=1)
+        assert broken(desk) == [], some
+        count += 1
+    assert count > 2_000
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0, 0.1, 0.5, 1.0, 1.15]), st.sampled_from("ABC"),
+                  st.sampled_from(WORDS)),
+        max_size=12,
+    ),
+    st.sampled_from([0, 1, 2, 3]),
+    st.sampled_from([1, 2, 20]),
+)  # fmt: skip
+def test_every_message_of_any_many_is_handled_once_and_in_order(
+    drawn: list[tuple[float, str, str]], limit: int, room: int
+) -> None:
+    times = itertools.accumulate(wait for wait, _, _ in drawn)
+    some = [
+        Arrival(at, who, named(number, word))
+        for number, (at, (_, who, word)) in enumerate(zip(times, drawn, strict=True))
+    ]
+    assert broken(dispatch(some, limit=limit, room=room)) == []
+
+
+async def close_alone(desk: Desk) -> None:
+    """Close it while messages are still taken in."""
+    await desk.close()
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2])
+@pytest.mark.parametrize("act", [close, close_alone])
+def test_a_close_at_any_step_loses_nothing(limit: int, act: Callable[[Desk], Any]) -> None:
+    closed, hows = 0, set()
+    for step in range(dispatch(BUSY, limit=limit, room=1).steps):
+        desk = dispatch(BUSY, limit=limit, room=1, at_step=step, act=act)
+        assert broken(desk) == [], step
+        closed += desk.closed is not None  # at the last steps there was nothing left to do
+        hows.update(one.how for one in desk.ledger)
+    assert closed > 80
+    assert hows >= {"turn", "dropped", "unanswered"}
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+@pytest.mark.parametrize("session", ["A", "B"])
+def test_a_stop_at_any_step_loses_nothing(limit: int, session: str) -> None:
+    async def stop(desk: Desk) -> None:
+        await desk.dispatcher.stop(session)
+
+    for step in range(dispatch(BUSY, limit=limit, room=1).steps):
+        desk = dispatch(BUSY, limit=limit, room=1, at_step=step, act=stop)
+        assert broken(desk) == [], step
+
+
+# --- ways
+
+
+def ways(desk: Desk) -> list[tuple[str, str]]:
+    return [(told["message"], told["way"]) for kind, told in desk.events if kind == "routed"]
+
+
+def test_which_way_a_message_went_is_told() -> None:
+    some = arrivals("m1") + arrivals("m2", "m3", "/status", at=0.5) + arrivals("/new", at=0.6)
+    desk = dispatch(some, room=1)
+    assert ways(desk) == [
+        ("m1", "turn"),
+        ("m2", "mailbox"),
+        ("m3", "line"),
+        ("/status", "at once"),
+        ("/new", "line"),
+    ]
+    assert went(desk) == [("m1", "turn"), ("m2", "injected"), ("m3", "turn"), ("/new", "turn")]
+
+
+def test_what_is_left_in_the_mailbox_comes_before_what_waits_in_line() -> None:
+    some = arrivals("m1") + arrivals("m2", at=0.5) + arrivals("m3", "m4", at=1.5)
+    desk = dispatch(some + arrivals("m5", "/new", at=1.6), room=2)
+    assert [text for text, _ in went(desk)] == ["m1", "m2", "m3", "m4", "m5", "/new"]
+    assert ways(desk)[2:6] == [
+        ("m3", "mailbox"),
+        ("m4", "mailbox"),
+        ("m5", "line"),
+        ("/new", "line"),
+    ]
+    assert ways(desk)[6:8] == [("m3", "leftover"), ("m4", "leftover")]
+
+
+def test_a_leftover_starts_a_turn_of_its_own() -> None:
+    desk = dispatch(arrivals("m1") + arrivals("m2", at=0.5) + arrivals("m3", at=1.5))
+    assert went(desk) == [("m1", "turn"), ("m2", "injected"), ("m3", "turn")]
+    assert ways(desk)[-1] == ("m3", "leftover")
+
+
+def test_a_message_never_overtakes_a_command_that_waits() -> None:
+    desk = dispatch(arrivals("m1") + arrivals("/new", "m2", at=0.5))
+    assert went(desk) == [("m1", "turn"), ("/new", "turn"), ("m2", "turn")]
+
+
+def test_a_turn_that_fails_is_told_to_its_user_and_the_next_one_runs() -> None:
+    desk = dispatch(arrivals("it fails", "/new"))
+    assert desk.answers == [("it fails", "That went wrong (LookupError). Please try again.")]
+    assert went(desk) == [("it fails", "turn"), ("/new", "turn")]
+    ends = [told["outcome"] for kind, told in desk.events if kind == "turn_end"]
+    assert ends == ["failed", "done"]
+
+
+def test_an_empty_message_is_a_message() -> None:
+    desk = Desk([])
+
+    async def work() -> None:
+        desk.dispatcher.take(Inbound("A", "  "))
+        await desk.dispatcher.idle()
+
+    virtually(work())
+    assert went(desk) == [("  ", "turn")]
+
+
+# --- the lock and the gate
+
+
+def test_sessions_run_side_by_side_up_to_the_limit_and_each_alone() -> None:
+    some = [Arrival(0, name, f"{name} {number}") for number in range(2) for name in "ABCDE"]
+    desk = dispatch(some, limit=3, room=0)
+    assert desk.most[""] == 3
+    assert all(desk.most[name] == 1 for name in "ABCDE")
+    assert [text for at, text in desk.starts if at == 0] == ["A 0", "B 0", "C 0"]
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_without_a_limit_all_sessions_run_at_once(limit: int) -> None:
+    some = [Arrival(0, str(number), f"m {number}") for number in range(50)]
+    assert dispatch(some, limit=limit).most[""] == 50
+
+
+def test_a_place_is_free_again_after_a_failure_and_after_a_stop() -> None:
+    some = [
+        Arrival(0, "A", "it fails"),
+        Arrival(0, "B", "b"),
+        Arrival(0, "C", "c"),
+        Arrival(0.5, "B", "/stop"),
+    ]
+    desk = dispatch(some, limit=1)
+    started = {text: at for at, text in desk.starts}
+    assert started == {"it fails": 0, "b": 0.2, "c": 0.7}
+
+
+def test_a_session_that_waits_at_the_gate_holds_up_no_other_message() -> None:
+    some = [Arrival(0, "A", "a"), Arrival(0, "B", "b"), Arrival(0.1, "A", "/status")]
+    desk = dispatch(some, limit=1)
+    assert desk.answers == [("/status", "This session is busy, 0 waiting.")]
+
+
+# --- commands
+
+
+def test_a_stop_ends_the_turn_and_leaves_what_waits_in_order() -> None:
+    some = arrivals("m1") + arrivals("m2", "/new", "m3", "/stop", at=0.5)
+    desk = dispatch(some)
+    assert desk.answers == [("/stop", "Stopped 1 turn. 3 waiting.")]
+    turns = [(text, "turn") for text in ("m1", "m2", "/new", "m3")]
+    assert went(desk) == turns
+
+
+def test_stop_all_drops_what_waits_and_says_how_many() -> None:
+    some = arrivals("m1") + arrivals("m2", "/new", "m3", "/stop all", at=0.5)
+    desk = dispatch(some)
+    assert desk.answers == [("/stop all", "Stopped 1 turn. Dropped 3 waiting.")]
+    assert went(desk) == [
+        ("m1", "turn"),
+        ("m2", "dropped"),
+        ("/new", "dropped"),
+        ("m3", "dropped"),
+    ]
+
+
+def test_what_comes_after_stop_all_is_not_dropped_though_it_comes_at_the_same_moment() -> None:
+    desk = dispatch(arrivals("m1") + arrivals("m2", "/stop all", "m3", at=0.5))
+    assert went(desk) == [("m1", "turn"), ("m2", "dropped"), ("m3", "turn")]
+
+
+def test_nothing_is_stopped_where_nothing_runs() -> None:
+    desk = dispatch(arrivals("/stop", "/status"))
+    assert desk.answers == [
+        ("/stop", "Nothing was stopped."),
+        ("/status", "This session is idle."),
+    ]
+
+
+def test_a_turn_whose_answer_was_being_saved_is_not_stopped() -> None:
+    desk = dispatch(arrivals("m1") + arrivals("/stop", at=1.05))
+    assert desk.answers == [("/stop", "Nothing was stopped.")]
+    assert [told["outcome"] for kind, told in desk.events if kind == "turn_end"] == ["done"]
+
+
+def test_a_stop_ends_no_turn_of_another_session() -> None:
+    some = [Arrival(0, "A", "a"), Arrival(0, "B", "b"), Arrival(0.5, "A", "/stop")]
+    desk = dispatch(some)
+    ends = {told["session"]: told["outcome"] for kind, told in desk.events if kind == "turn_end"}
+    assert ends == {"A": "stopped", "B": "done"}
+
+
+def test_the_answer_to_a_stop_comes_when_the_turn_has_cleaned_up() -> None:
+    desk = dispatch(arrivals("m1") + arrivals("/stop", at=0.5))
+    kinds = [kind for kind, _ in desk.events]
+    assert kinds == ["routed", "turn_start", "routed", "turn_end"]
+    assert desk.active["A"] == 0
+
+
+def test_a_stop_at_the_gate_keeps_the_message_as_unanswered() -> None:
+    some = [Arrival(0, "A", "a"), Arrival(0, "B", "b"), Arrival(0.5, "B", "/stop")]
+    desk = dispatch(some, limit=1)
+    assert went(desk, "B") == [("b", "unanswered")]
+    assert desk.answers == [("/stop", "Stopped 1 turn.")]
+
+
+def test_a_text_that_only_begins_like_a_command_is_a_command_that_waits() -> None:
+    desk = dispatch(arrivals("m1", "/stopwatch"))
+    assert went(desk) == [("m1", "turn"), ("/stopwatch", "turn")]
+
+
+# --- the end
+
+
+def test_closing_stops_every_turn_and_says_how_many_ran() -> None:
+    desk = Desk([], limit=0)
+
+    async def work() -> None:
+        for name in "ABCDE":
+            desk.dispatcher.take(Inbound(name, f"m {name}"))
+        await asyncio.sleep(0.5)
+        await desk.close()
+
+    virtually(work())
+    assert desk.closed == 5
+    ends = [told["outcome"] for kind, told in desk.events if kind == "turn_end"]
+    assert ends == ["stopped"] * 5
+
+
+def test_a_turn_that_was_stopped_ends_as_cancelled() -> None:
+    desk = Desk([])
+
+    async def work() -> list[bool]:
+        desk.dispatcher.take(Inbound("A", "m1"))
+        tasks = list(desk.dispatcher.lanes["A"].tasks)
+        await asyncio.sleep(0.5)
+        await desk.dispatcher.stop("A")
+        return [task.cancelled() for task in tasks]
+
+    assert virtually(work()) == [True]
+
+
+def test_a_dispatcher_that_is_closed_starts_nothing_and_keeps_what_comes() -> None:
+    desk = Desk([])
+
+    async def work() -> None:
+        await desk.dispatcher.close()
+        desk.dispatcher.take(Inbound("A", "late"))
+        await asyncio.sleep(1)
+        assert desk.dispatcher.lanes == {}
+        await desk.dispatcher.close()
+
+    virtually(work())
+    assert desk.ledger == [Handled("unanswered", "A", "late")]
+
+
+def test_a_stop_that_is_still_in_the_queue_is_no_message_of_the_session() -> None:
+    desk = Desk([])
+
+    async def work() -> None:
+        taking = asyncio.create_task(desk.dispatcher.run(desk.inbound))
+        await asyncio.sleep(0)
+        taking.cancel()
+        for text in ("m1", "/stop"):
+            desk.inbound.put_nowait(Inbound("A", text))
+        await desk.dispatcher.close()
+
+    virtually(work())
+    assert desk.ledger == [Handled("unanswered", "A", "m1")]
+    assert desk.answers == [("/stop", "Nothing was stopped.")]
+
+
+def test_a_close_waits_for_the_commands() -> None:
+    desk = Desk([])
+
+    async def work() -> None:
+        desk.dispatcher.take(Inbound("A", "/stop"))
+        await desk.dispatcher.close()
+        assert desk.answers == [("/stop", "Nothing was stopped.")]
+
+    virtually(work())
+
+
+def test_many_sessions_that_came_and_went_leave_no_lane() -> None:
+    desk = dispatch([Arrival(number % 7, str(number), f"m {number}") for number in range(300)])
+    assert desk.dispatcher.lanes == {}
+    assert broken(desk) == []
+
+
+def test_a_cancel_of_the_loop_that_takes_messages_leaves_and_the_turns_go_on() -> None:
+    async def work() -> tuple[bool, list[str]]:
+        done: list[str] = []
+
+        async def handle(message: Inbound, mailbox: Mailbox) -> None:
+            await asyncio.sleep(5)
+            done.append(message.text)
+
+        dispatcher = Dispatcher(handle, answer=lambda message, text: None)
+        inbound: asyncio.Queue[Inbound] = asyncio.Queue()
+        taking = asyncio.create_task(dispatcher.run(inbound))
+        inbound.put_nowait(Inbound("A", "m1"))
+        await asyncio.sleep(1)
+        taking.cancel()
+        await asyncio.wait([taking])
+        await dispatcher.idle()
+        return taking.cancelled(), done
+
+    assert virtually(work()) == (True, ["m1"])
+
+
+# --- the limit
+
+
+@pytest.mark.parametrize(
+    ("told", "limit"), [(None, LIMIT), ("", LIMIT), (" 7 ", 7), ("0", 0), ("-1", -1)]
+)
+def test_the_limit_comes_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, told: str | None, limit: int
+) -> None:
+    monkeypatch.delenv(LIMIT_VARIABLE, raising=False)
+    if told is not None:
+        monkeypatch.setenv(LIMIT_VARIABLE, told)
+    assert limit_from_environment() == limit
+
+
+def test_a_limit_that_is_no_number_is_refused_by_the_name_of_its_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(LIMIT_VARIABLE, "many")
+    with pytest.raises(RecoveryError, match=f"{LIMIT_VARIABLE} is 'many': give a whole number"):
+        limit_from_environment()
+
+
+def test_the_default_is_three_turns_at_a_time() -> None:
+    assert Concurrency().limit == LIMIT == 3

@@ -1,0 +1,114 @@
+"""The assembled gateway: what becomes of a message, also of one whose turn never began."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit.recovery.mailbox import Inbound, Mailbox
+from labkit.recovery.session import Session
+from labkit.scenarios.scripts import load
+from labkit.services.turns import Turns
+from labkit.stores.session_files import SessionFiles
+from tests.services.processes import until
+
+HELLO = Inbound("ann", "hello", "tcp")
+
+
+def turns(files: SessionFiles, said: list[str], *, stopped: bool = True) -> Turns:
+    def answer(message: Inbound, text: str) -> None:
+        said.append(f"{message.session}: {text}")
+
+    return Turns(load("plain-answer"), files, answer, 1_000, lambda: stopped)
+
+
+def kept(folder: Path) -> list[tuple[str, str]]:
+    """The rows of the session, as another process would find them."""
+    files = SessionFiles(folder)
+    session = files.load("ann")
+    files.close()
+    return [(message.role, message.content) for message in session.messages]
+
+
+def test_a_turn_answers_and_is_kept(tmp_path: Path) -> None:
+    said: list[str] = []
+    files = SessionFiles(tmp_path)
+    asyncio.run(turns(files, said).handle(HELLO, Mailbox()))
+    files.close()
+    assert said == ["ann: The refund was sent on Monday."]
+    assert kept(tmp_path) == [("user", "hello"), ("assistant", "The refund was sent on Monday.")]
+
+
+@pytest.mark.parametrize(("stopped", "why"), [(True, "stopped"), (False, "shutdown")])
+def test_a_message_whose_turn_never_began_is_kept_with_the_reason(
+    stopped: bool, why: str, tmp_path: Path
+) -> None:
+    files = SessionFiles(tmp_path)
+    asyncio.run(turns(files, [], stopped=stopped).unanswered(HELLO))
+    files.close()
+    assert kept(tmp_path) == [
+        ("user", "hello"),
+        ("note", f"This turn ended without an answer: {why}."),
+    ]
+
+
+class Slow(SessionFiles):
+    """A disk that gives a session only when it is let go."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.asked, self.let_go = threading.Event(), threading.Event()
+
+    def load(self, session_id: str) -> Session:
+        self.asked.set()
+        assert self.let_go.wait(10)
+        return super().load(session_id)
+
+
+def test_a_message_that_is_stopped_while_its_session_loads_is_kept(tmp_path: Path) -> None:
+    files = Slow(tmp_path)
+
+    async def work() -> None:
+        handling: asyncio.Task[Any] = asyncio.create_task(turns(files, []).handle(HELLO, Mailbox()))
+        await until(files.asked.is_set)
+        handling.cancel()
+        await asyncio.sleep(0)
+        files.let_go.set()
+        await asyncio.wait([handling])
+        assert handling.cancelled()
+
+    asyncio.run(work())
+    files.close()
+    assert kept(tmp_path)[0] == ("user", "hello")
+
+
+class SlowToKeep(SessionFiles):
+    """A disk that takes its time for a turn that is whole."""
+
+    async def write(self, session: Session) -> int:
+        if session.turn is None:
+            asyncio.get_running_loop().call_soon(self.handling.cancel)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        return await super().write(session)
+
+    handling: asyncio.Task[Any]
+
+
+def test_an_answer_that_a_stop_came_too_late_for_is_told(tmp_path: Path) -> None:
+    said: list[str] = []
+    files = SlowToKeep(tmp_path)
+
+    async def work() -> None:
+        files.handling = asyncio.create_task(turns(files, said).handle(HELLO, Mailbox()))
+        await asyncio.wait([files.handling])
+        assert files.handling.cancelled()
+
+    asyncio.run(work())
+    files.close()
+    assert said == ["ann: The refund was sent on Monday."]
+    assert kept(tmp_path)[-1] == ("assistant", "The refund was sent on Monday.")
