@@ -12,14 +12,19 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from .errors import RecoveryError
+
 Result = TypeVar("Result")
 
 
 async def stop(task: asyncio.Task[Any]) -> bool:
     """Cancel `task` and wait until it has cleaned up; whether it really ended as cancelled.
 
-    A cancel of the caller leaves when the task has ended: nobody else would wait for it.
+    A cancel of the caller leaves when the task has ended: nobody else would wait for it. Raises
+    `RecoveryError` for the caller's own task, which would wait for itself.
     """
+    if task is asyncio.current_task():
+        raise RecoveryError("a task cannot wait for its own end: return, or let somebody stop it")
     task.cancel()
     await _ended(task)
     return task.cancelled()

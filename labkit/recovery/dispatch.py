@@ -158,13 +158,13 @@ class Dispatcher:
             raise  # breakpoint: cancel leaves the dispatcher
         except Exception as error:
             turn.outcome = "failed"
-            self._answer(message, f"That went wrong ({type(error).__name__}). Please try again.")
+            self._say(message, f"That went wrong ({type(error).__name__}). Please try again.")
         finally:
             self._republish(lane, turn)
             lane.turn = None
             self._tell("turn_end", message, outcome=turn.outcome)
-            if not turn.begun and self._unanswered:
-                await to_the_end(self._unanswered(message))
+            if not turn.begun:
+                await to_the_end(self._keep(message))
 
     def _republish(self, lane: Lane, turn: Turn) -> None:
         """What is left in the mailbox goes to the head of the line, in order, as turns to come."""
@@ -190,14 +190,14 @@ class Dispatcher:
         lane = self.lanes.get(message.session)
         if command == STATUS:
             state = "idle" if lane is None else f"busy, {lane.waiting} waiting"
-            self._answer(message, f"This session is {state}.")
+            self._say(message, f"This session is {state}.")
             return
         waiting = lane.waiting if lane else 0
         stopped = await self.stop(message.session)
         told = f"Stopped {stopped} turn." if stopped else "Nothing was stopped."
         told += f" Dropped {dropped} waiting." if dropped else ""
         told += f" {waiting} waiting." if waiting else ""
-        self._answer(message, told)
+        self._say(message, told)
 
     def _drop(self, lane: Lane) -> int:
         """Forget what waits in a session, and tell of each; how many messages that was."""
@@ -241,10 +241,23 @@ class Dispatcher:
         if self._acting:
             await asyncio.wait(self._acting)
         while self._left:
-            message = self._left.pop(0)
+            await self._keep(self._left.pop(0))
+        return running
+
+    def _say(self, message: Inbound, text: str) -> None:
+        """Answer it; where that fails, nothing else does, and the observer is told."""
+        try:
+            self._answer(message, text)
+        except Exception as error:
+            self._tell("not_told", message, error=type(error).__name__)
+
+    async def _keep(self, message: Inbound) -> None:
+        """Keep a message as unanswered; where that fails, the others are kept all the same."""
+        try:
             if self._unanswered:
                 await self._unanswered(message)
-        return running
+        except Exception as error:
+            self._tell("not_kept", message, error=type(error).__name__)
 
     def _tell(self, kind: str, message: Inbound, **told: Any) -> None:
         if self._observe:

@@ -113,10 +113,13 @@ def permit(
         return f"no such tool; there is: {', '.join(tools.names) or 'none'}"
     if arguments is None:
         return "the arguments are not one complete JSON object"
-    if wrong := tool.check(arguments):
-        return wrong
-    if not tool.allowed(owner):  # breakpoint: permission check
-        return "this user may not call it"
+    try:
+        if wrong := tool.check(arguments):
+            return wrong
+        if not tool.allowed(owner):  # breakpoint: permission check
+            return "this user may not call it"
+    except Exception as error:  # a check that fails lets nothing through, and ends no turn
+        return f"it could not be checked: {type(error).__name__}"
     return Permitted(tool, arguments)
 
 

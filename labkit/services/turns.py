@@ -11,7 +11,7 @@ in its session's file, and so is a message whose turn never began.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -26,7 +26,7 @@ from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.mailbox import Inbound, Mailbox
 from labkit.recovery.policy import RetryPolicy
 from labkit.recovery.retry import Observe
-from labkit.recovery.session import begin_turn, close_turn
+from labkit.recovery.session import SessionError, begin_turn, close_turn
 from labkit.recovery.stream.record import Owner
 from labkit.recovery.tools import ToolRegistry
 from labkit.recovery.turn import TurnServices, run_turn
@@ -39,6 +39,7 @@ from .gateway import Channel, Gateway
 from .tool_program import TOOLS
 from .transport import TOOL_PROGRAM, tool_server
 
+KEPT: Final = 100  # sessions that stay loaded when their turns are over
 POLICY: Final = RetryPolicy(retry_on=TRANSIENT, stall=5.0, first_wait=0.5)
 
 
@@ -79,6 +80,8 @@ class Turns:
     speed: float
     stopped: Callable[[], bool]
     tools: ToolRegistry = field(default_factory=ToolRegistry)
+    _idle: dict[str, None] = field(default_factory=dict)  # loaded, the longest idle first
+    _door: asyncio.Lock = field(default_factory=asyncio.Lock)  # in and out of memory, one by one
 
     @asynccontextmanager
     async def tool_server(self) -> AsyncIterator[None]:
@@ -99,6 +102,7 @@ class Turns:
         finally:
             if mailbox.closed:  # the answer is kept, also where a cancel came too late to stop it
                 self.answer(message, checkpoint.session.messages[-1].content)
+            await to_the_end(self._over(message.session))
 
     async def unanswered(self, message: Inbound) -> None:
         """Keep a message whose turn never began."""
@@ -106,10 +110,23 @@ class Turns:
         begun = begin_turn(checkpoint.session, message.text)
         why = "stopped" if self.stopped() else "shutdown"
         await checkpoint.save(close_turn(begun, why), "closed")
+        await self._over(message.session)
 
     async def _checkpoint(self, session: str) -> Checkpointer:
-        stored = await asyncio.to_thread(self.files.load, session)
+        async with self._door:
+            self._idle.pop(session, None)
+            stored = await asyncio.to_thread(self.files.load, session)
         return Checkpointer(stored, self.files.write)
+
+    async def _over(self, session: str) -> None:
+        """A session without a turn stays loaded; of too many the one that was idle longest goes."""
+        async with self._door:
+            self._idle[session] = None
+            if len(self._idle) > KEPT:
+                longest = next(iter(self._idle))
+                with suppress(SessionError):  # it stays, and the next flush tries again
+                    await asyncio.to_thread(self.files.put_away, longest)
+                    del self._idle[longest]
 
     def _services(self, message: Inbound) -> TurnServices:
         observe = Observer(World(time=time.monotonic, spend=lambda: False), "turn")

@@ -118,6 +118,12 @@ class SessionFiles:
                 self._held.pop(session_id, None)
                 held.lock.close()
 
+    def put_away(self, session_id: str) -> None:
+        """Write a session through to the disk and let go of it; it stays where that fails."""
+        if held := self._held.get(session_id):
+            self._flush(held)
+            self.release(session_id)
+
     def close(self) -> None:
         """Let go of all sessions."""
         for session_id in list(self._held):

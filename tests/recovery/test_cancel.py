@@ -13,7 +13,7 @@ import pytest
 
 from labkit.recovery.cancel import stop, to_the_end
 from labkit.recovery.deltas import Delta
-from labkit.recovery.errors import ProviderError
+from labkit.recovery.errors import ProviderError, RecoveryError
 from labkit.recovery.policy import RetryPolicy
 from labkit.recovery.retry import stream_with_retry
 from labkit.scenarios import clients
@@ -242,3 +242,13 @@ def test_stop_of_a_finished_task_is_harmless() -> None:
 
     task, _ = ended(work)
     assert task.result() is False
+
+
+def test_a_task_that_would_wait_for_its_own_end_is_told_so() -> None:
+    async def program() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        await stop(task)
+
+    with pytest.raises(RecoveryError, match="cannot wait for its own end"):
+        virtually(program())

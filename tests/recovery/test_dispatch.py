@@ -293,6 +293,35 @@ def test_a_stop_at_the_gate_keeps_the_message_as_unanswered() -> None:
     assert desk.answers == [("/stop", "Stopped 1 turn.")]
 
 
+def test_a_turn_is_stopped_once() -> None:
+    some = [Arrival(0, "A", "a"), Arrival(0, "B", "b"), Arrival(0.5, "B", "/stop")]
+    desk = dispatch([*some, Arrival(0.55, "B", "/stop ")], limit=1)  # it is being kept
+    assert desk.answers == [("/stop ", "Nothing was stopped."), ("/stop", "Stopped 1 turn.")]
+
+
+def test_a_dispatcher_need_not_keep_what_was_not_answered() -> None:
+    async def work() -> list[str]:
+        told: list[str] = []
+
+        async def handle(message: Inbound, mailbox: Mailbox) -> None:
+            await asyncio.sleep(1)
+
+        dispatcher = Dispatcher(
+            handle,
+            answer=lambda message, text: told.append(text),
+            concurrency=Concurrency(limit=1),
+        )
+        for session in "AB":
+            dispatcher.take(Inbound(session, "Hi"))
+        await asyncio.sleep(0.5)
+        stopped = await dispatcher.stop("B")
+        dispatcher.take(Inbound("A", "/new"))
+        assert (stopped, await dispatcher.close()) == (1, 1)
+        return told
+
+    assert virtually(work()) == []
+
+
 def test_a_text_that_only_begins_like_a_command_is_a_command_that_waits() -> None:
     desk = dispatch(arrivals("m1", "/stopwatch"))
     assert went(desk) == [("m1", "turn"), ("/stopwatch", "turn")]
@@ -370,10 +399,13 @@ def test_a_close_waits_for_the_commands() -> None:
     virtually(work())
 
 
-def test_many_sessions_that_came_and_went_leave_no_lane() -> None:
-    desk = dispatch([Arrival(number % 7, str(number), f"m {number}") for number in range(300)])
+def test_many_sessions_and_commands_that_came_and_went_leave_nothing() -> None:
+    some = [Arrival(number % 7, str(number), f"m {number}") for number in range(300)]
+    desk = dispatch([*some, *(Arrival(7, "A", f"/status {number}") for number in range(9))])
     assert desk.dispatcher.lanes == {}
-    assert broken(desk) == []
+    assert desk.dispatcher._acting == set()
+    assert len(desk.answers) == 9
+    assert len(desk.ledger) == 300
 
 
 def test_a_cancel_of_the_loop_that_takes_messages_leaves_and_the_turns_go_on() -> None:
@@ -422,3 +454,62 @@ def test_a_limit_that_is_no_number_is_refused_by_the_name_of_its_variable(
 
 def test_the_default_is_three_turns_at_a_time() -> None:
     assert Concurrency().limit == LIMIT == 3
+
+
+def test_an_answer_that_cannot_be_told_stops_nothing() -> None:
+    told: list[tuple[str, str, str]] = []
+    handled: list[str] = []
+
+    def observe(kind: str, **data: Any) -> None:
+        if kind == "not_told":
+            told.append((kind, data["message"], data["error"]))
+
+    async def handle(message: Inbound, mailbox: Mailbox) -> None:
+        handled.append(message.text)
+        raise ValueError(message.text)
+
+    def answer(message: Inbound, text: str) -> None:
+        raise ConnectionError("gone")
+
+    async def program() -> dict[str, Any]:
+        dispatcher = Dispatcher(handle, answer=answer, observe=observe)
+        for text in ("a", "/help", "/status"):
+            dispatcher.take(Inbound("A", text))
+        await dispatcher.idle()
+        await dispatcher.close()
+        return dispatcher.lanes
+
+    assert virtually(program()) == {}
+    assert handled == ["a", "/help"]
+    assert sorted(told) == [
+        ("not_told", text, "ConnectionError") for text in ("/help", "/status", "a")
+    ]
+
+
+def test_a_message_that_cannot_be_kept_keeps_no_other_from_being_kept() -> None:
+    kept: list[str] = []
+    told: list[str] = []
+
+    async def handle(message: Inbound, mailbox: Mailbox) -> None:
+        await asyncio.Event().wait()
+
+    async def unanswered(message: Inbound) -> None:
+        if message.text == "b":
+            raise OSError("the disk is full")
+        kept.append(message.text)
+
+    async def program() -> int:
+        dispatcher = Dispatcher(
+            handle,
+            answer=lambda *_: None,
+            unanswered=unanswered,
+            concurrency=Concurrency(room=0),
+            observe=lambda kind, **data: told.append(data["message"]) if kind == "not_kept" else 0,
+        )
+        for text in "abc":
+            dispatcher.take(Inbound("A", text))
+        await asyncio.sleep(0)
+        return await dispatcher.close()
+
+    assert virtually(program()) == 1
+    assert (kept, told) == (["c"], ["b"])

@@ -45,3 +45,15 @@ def test_a_call_without_arguments_is_admitted_only_for_a_tool_that_takes_none(
     tools = ToolRegistry(Tool(name="create_ticket", run=done, takes_nothing=takes_nothing))
     admitted = admit(RUN, RUN.calls[0], tools)
     assert isinstance(admitted, Admitted if takes_nothing else Refused)
+
+
+@pytest.mark.parametrize("name", ["check", "allowed"])
+def test_a_check_that_fails_lets_nothing_through_and_ends_no_turn(name: str) -> None:
+    def fails(given: object) -> Any:
+        raise KeyError("title")
+
+    run = record(call('{"title": "VPN"}'), finish("tool_calls"))
+    tools = ToolRegistry(Tool(name="create_ticket", run=done, **{name: fails}))
+    refused = admit(run, run.calls[0], tools)
+    assert isinstance(refused, Refused)
+    assert refused.reason == "it could not be checked: KeyError"

@@ -500,6 +500,13 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         (f"{_DISPATCH}a_stop_at_the_gate_keeps_the_message_as_unanswered", _CLOSE),
     ),
     (
+        "a turn that was stopped is not stopped again",
+        DISPATCH,
+        "            lane.turn = None\n",
+        "",
+        (f"{_DISPATCH}a_turn_is_stopped_once",),
+    ),
+    (
         "a turn that was over is not counted as stopped",
         DISPATCH,
         "if not turn.mailbox.closed:",
@@ -525,7 +532,14 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         DISPATCH,
         "del self.lanes[session]",
         "pass",
-        (f"{_DISPATCH}many_sessions_that_came_and_went_leave_no_lane", _FEW),
+        (f"{_DISPATCH}many_sessions_and_commands_that_came_and_went_leave_nothing", _FEW),
+    ),
+    (
+        "a command that is through leaves nothing",
+        DISPATCH,
+        "acting.add_done_callback(self._acting.discard)",
+        "pass",
+        (f"{_DISPATCH}many_sessions_and_commands_that_came_and_went_leave_nothing",),
     ),
     (
         "a close keeps what waits in line",
@@ -592,6 +606,20 @@ _STORE: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         "os.fsync(file.fileno())",
         "pass",
         (f"{_FILES}a_write_does_not_wait_for_the_disk_and_a_flush_does",),
+    ),
+    (
+        "what is seen to the disk is all of the file",
+        FILES,
+        "                    file.flush()\n",
+        "",
+        (f"{_FILES}a_write_does_not_wait_for_the_disk_and_a_flush_does",),
+    ),
+    (
+        "a clean-up that fails does not hide the error",
+        FILES,
+        "with suppress(OSError):",
+        "with nullcontext():",
+        (f"{_FILES}a_clean_up_that_fails_too_does_not_hide_what_the_disk_refused",),
     ),
     (
         "a flush sees the folder's entry to the disk",

@@ -4,6 +4,8 @@ from typing import Final
 
 from .kinds import Safeguard
 
+_DISPATCH: Final = "tests/recovery/test_dispatch.py::"
+_TURNS: Final = "tests/services/test_turns.py::"
 _JUDGES: Final = "tests/scenarios/test_session_judges.py::"
 _CASE: Final = f"{_JUDGES}test_a_judge_finds_this_and_nothing_else"
 _SESSIONS: Final = "tests/scenarios/test_sessions.py::"
@@ -118,6 +120,53 @@ _ROWS: Final = (
         "end['status'] if end else 'cut'",
         "end['status'] if end else 'done'",
         ("tests/teaching/test_timeline.py::test_tool_calls_are_bars_and_one_that_was_cut_says_so",),
+    ),
+    (
+        "a check that fails lets nothing through",
+        "labkit/recovery/tools.py",
+        'return f"it could not be checked: {type(error).__name__}"',
+        "pass",
+        (
+            "tests/recovery/test_tools.py::"
+            "test_a_check_that_fails_lets_nothing_through_and_ends_no_turn[check]",
+            "tests/recovery/test_tools.py::"
+            "test_a_check_that_fails_lets_nothing_through_and_ends_no_turn[allowed]",
+        ),
+    ),
+    (
+        "an answer that cannot be told stops nothing",
+        "labkit/recovery/dispatch.py",
+        'self._tell("not_told", message, error=type(error).__name__)',
+        "raise",
+        (f"{_DISPATCH}test_an_answer_that_cannot_be_told_stops_nothing",),
+    ),
+    (
+        "a message that cannot be kept keeps no other from being kept",
+        "labkit/recovery/dispatch.py",
+        'self._tell("not_kept", message, error=type(error).__name__)',
+        "raise",
+        (f"{_DISPATCH}test_a_message_that_cannot_be_kept_keeps_no_other_from_being_kept",),
+    ),
+    (
+        "a gateway lets idle sessions go",
+        "labkit/services/turns.py",
+        "if len(self._idle) > KEPT:",
+        "if False:",
+        (f"{_TURNS}test_of_many_sessions_those_that_were_idle_longest_are_put_away",),
+    ),
+    (
+        "a session in use is not put away",
+        "labkit/services/turns.py",
+        "            self._idle.pop(session, None)\n",
+        "",
+        (f"{_TURNS}test_a_session_whose_turn_runs_is_not_put_away",),
+    ),
+    (
+        "a session that cannot be put away stays",
+        "labkit/services/turns.py",
+        "with suppress(SessionError):",
+        "with suppress(KeyError):",
+        (f"{_TURNS}test_a_session_that_cannot_be_put_away_stays_and_its_turn_is_answered",),
     ),
 )
 

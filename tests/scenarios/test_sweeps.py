@@ -47,6 +47,7 @@ def test_what_is_careful_holds_at_every_point(name: str) -> None:
     assert struck == {kind for kind in KINDS if labkit.points(name, kind)}
 
 
+@pytest.mark.slow  # where one worker does what several share above
 def test_the_sweep_strikes_thousands_of_times() -> None:
     assert sum(explored(name).struck for name in FAST) > 5_000
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from labkit.recovery.checkpoint import Checkpointer
 from labkit.recovery.mailbox import Inbound, Mailbox
-from labkit.recovery.session import Session
+from labkit.recovery.session import Session, begin_turn, finish_turn
 from labkit.scenarios.scripts import load
 from labkit.services.turns import Turns
-from labkit.stores.session_files import SessionFiles
+from labkit.stores.session_files import SessionFiles, SessionNotSaved
 from tests.services.processes import until
 
 HELLO = Inbound("ann", "hello", "tcp")
@@ -112,3 +113,76 @@ def test_an_answer_that_a_stop_came_too_late_for_is_told(tmp_path: Path) -> None
     files.close()
     assert said == ["ann: The refund was sent on Monday."]
     assert kept(tmp_path)[-1] == ("assistant", "The refund was sent on Monday.")
+
+
+def test_of_many_sessions_those_that_were_idle_longest_are_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labkit.services.turns.KEPT", 2)
+    files = SessionFiles(tmp_path)
+
+    async def program() -> None:
+        served = turns(files, [])
+        for name in ("ann", "bob", "cleo", "dan", "ann"):
+            await served.handle(Inbound(name, "hello", "tcp"), Mailbox())
+
+    asyncio.run(program())
+    assert files.flush_all() == 2
+    other = SessionFiles(tmp_path)
+    assert other.load("bob").messages[0].content == "hello"
+    other.close()
+    files.close()
+    assert len(kept(tmp_path)) == 4  # ann's first turn was read again
+
+
+def test_a_session_that_cannot_be_put_away_stays_and_its_turn_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(SessionFiles):
+        def put_away(self, session_id: str) -> None:
+            raise SessionNotSaved("the disk is full")
+
+    monkeypatch.setattr("labkit.services.turns.KEPT", 1)
+    said: list[str] = []
+    files = Full(tmp_path)
+
+    async def program() -> None:
+        served = turns(files, said)
+        for name in ("ann", "bob", "cleo"):
+            await served.handle(Inbound(name, "hello", "tcp"), Mailbox())
+
+    asyncio.run(program())
+    assert len(said) == 3
+    assert files.flush_all() == 3
+    files.close()
+
+
+def test_a_session_whose_turn_runs_is_not_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = asyncio.Event()
+
+    async def held(text: str, checkpoint: Checkpointer, services: Any, mailbox: Mailbox) -> str:
+        if text == "wait":
+            await go_on.wait()
+        begun = begin_turn(checkpoint.session, text)
+        await checkpoint.save(finish_turn(begun, "done"), "answer")
+        return "done"
+
+    monkeypatch.setattr("labkit.services.turns.KEPT", 1)
+    monkeypatch.setattr("labkit.services.turns.run_turn", held)
+    files = SessionFiles(tmp_path)
+
+    async def program() -> None:
+        served = turns(files, [])
+        await served.handle(HELLO, Mailbox())
+        waiting = asyncio.create_task(served.handle(Inbound("ann", "wait", "tcp"), Mailbox()))
+        await asyncio.sleep(0)
+        for name in ("bob", "cleo"):
+            await served.handle(Inbound(name, "hello", "tcp"), Mailbox())
+        go_on.set()
+        await waiting
+
+    asyncio.run(program())
+    files.close()
+    assert [content for _, content in kept(tmp_path)] == ["hello", "done", "wait", "done"]

@@ -559,6 +559,21 @@ def test_whatever_the_disk_refuses_the_old_file_stays_whole(
     assert [row.content for row in loaded(files).history] == ["first", "second"]
 
 
+def test_a_clean_up_that_fails_too_does_not_hide_what_the_disk_refused(
+    files: SessionFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*arguments: Any, **options: Any) -> Any:
+        raise OSError(errno.EIO, "Input/output error")
+
+    session = begin_turn(files.load("ann"), "Hi")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", refuses)
+        patch.setattr(Path, "unlink", refuses)
+        with pytest.raises(SessionNotSaved, match="Input/output error"):
+            saved(files, session)
+    assert saved(files, session) == 1
+
+
 def test_what_a_crash_left_of_a_write_is_ignored_and_written_over(files: SessionFiles) -> None:
     path = written(files, FULL)
     path.with_suffix(".new").write_bytes(b"half a fi")
@@ -580,6 +595,7 @@ def syncs(monkeypatch: pytest.MonkeyPatch, folder_error: int = 0) -> list[str]:
     def fsync(number: int) -> None:
         is_folder = stat.S_ISDIR(os.fstat(number).st_mode)
         called.append("folder" if is_folder else "file")
+        assert is_folder or os.fstat(number).st_size > 0  # else nothing of it is there yet
         if is_folder and folder_error:
             raise OSError(folder_error, os.strerror(folder_error))
 

@@ -55,7 +55,7 @@ def test_a_run_that_is_interrupted_still_has_its_lanes() -> None:
 
 
 def test_a_run_without_a_dispatcher_is_refused_with_one_that_has_it() -> None:
-    with pytest.raises(SimulationError, match="has no sessions: try 'sessions.three'"):
+    with pytest.raises(SimulationError, match=r"has no sessions: try 'sessions.three'"):
         lanes("retry.guarded")
 
 
