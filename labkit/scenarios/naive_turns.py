@@ -44,8 +44,10 @@ class SavesLate(Checkpointer):
 
 def _closed(stored: Session, closed: Session) -> Session:
     """What a turn closed from the checkpoint that was stored would be."""
-    again = close_turn(stored, closed.messages[-1].content)
-    return replace(again, version=closed.version)
+    again = close_turn(stored, "stopped")
+    return replace(
+        again, version=closed.version, messages=(*again.messages[:-1], closed.messages[-1])
+    )
 
 
 async def swallows(office: Office, policy: RetryPolicy) -> str:

@@ -161,7 +161,7 @@ class SessionFiles:
             if lock:
                 lock.close()
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-                told = f"session {session_id!r} is in use by another process"
+                told = f"session {session_id!r} is in use by somebody else"
                 raise SessionInUse(f"{told}: end that one, or wait until it lets go") from None
             told = f"session {session_id!r} cannot be locked: {error}"
             raise SessionError(f"{told}; look at {path}") from None

@@ -225,9 +225,13 @@ def test_a_place_is_free_again_after_a_failure_and_after_a_stop() -> None:
 
 
 def test_a_session_that_waits_at_the_gate_holds_up_no_other_message() -> None:
-    some = [Arrival(0, "A", "a"), Arrival(0, "B", "b"), Arrival(0.1, "A", "/status")]
-    desk = dispatch(some, limit=1)
-    assert desk.answers == [("/status", "This session is busy, 0 waiting.")]
+    some = [Arrival(0, "A", "a"), Arrival(0, "B", "b")]
+    asked = [Arrival(0.1, "A", "/status"), Arrival(0.1, "B", "/status")]
+    desk = dispatch(some + asked, limit=1)
+    assert [text for _, text in desk.answers] == [
+        "This session is busy, 0 waiting behind it.",
+        "This session is waiting for its turn, 0 waiting behind it.",
+    ]
 
 
 # --- commands
