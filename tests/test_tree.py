@@ -136,13 +136,13 @@ def code_lines(path: pathlib.Path) -> int:
 
 # Code lines that each room may have: a room that grows past it is cut first, or argued for here.
 ROOM = {
-    "recovery": 2_100,
-    "simulation": 1_900,
-    "teaching": 1_950,
+    "recovery": 2_130,
+    "simulation": 1_930,
+    "teaching": 2_010,
     "scenarios": 1_480,
     "providers": 710,
-    "services": 1_180,
-    "commands": 480,
+    "services": 1_220,
+    "commands": 520,
     "stores": 390,
     "": 60,
 }

@@ -7,9 +7,9 @@ a cancel is not: it leaves.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from .cancel import to_the_end
 from .checkpoint import Checkpointer
@@ -20,6 +20,9 @@ from .tools import Arguments, Tool, ToolRegistry, batches, call_key, permit
 
 LONGEST: Final = 16_000  # characters of one result
 CLEAN_UP: Final = 5.0  # seconds that a cancelled tool has to clean up
+
+
+Work = Coroutine[Any, Any, tuple[str, str]]  # gives content and status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,23 +37,20 @@ class Calls:
     async def run(self, calls: Iterable[ToolCall]) -> None:
         """Run them all; a cancel ends those that run, waits for them, and leaves."""
         for batch in batches(calls, self.tools):
-            over = asyncio.Event()
             tasks = [
-                asyncio.create_task(self.one(call, over), name=f"tool {call.call_id}")
-                for call in batch
+                asyncio.create_task(self.one(call), name=f"call {call.call_id}") for call in batch
             ]
             try:
                 await asyncio.wait(tasks)  # breakpoint: batch
             finally:
                 for task in tasks:
                     task.cancel()  # which does nothing to one that has ended
-                await to_the_end(asyncio.wait(tasks, timeout=CLEAN_UP))
-                over.set()
+                await asyncio.gather(*tasks, return_exceptions=True)
             for task in tasks:
                 task.result()
 
-    async def one(self, call: ToolCall, over: asyncio.Event) -> None:
-        """Run one call and save what came of it, unless its batch is over by then."""
+    async def one(self, call: ToolCall) -> None:
+        """Run one call and save what came of it."""
         session = self.checkpoint.session
         arguments = arguments_of(call.arguments)
         tool = self.tools.get(call.name)
@@ -58,35 +58,62 @@ class Calls:
             arguments = {}
         permitted = permit(call.name, arguments, self.tools, self.owner)
         if isinstance(permitted, str):
-            content, status = f"Not run: {permitted}.", REFUSED
-        else:
-            await self.checkpoint.save(begin_call(session, call.call_id), "running")
-            told = {"call": call.call_id, "name": call.name}
-            self.observe("tool_start", **told)
-            key = call_key(self.owner, session.session_id, call.call_id, permitted.arguments)
-            content, status = await _result(*permitted, key)
-            self.observe("tool_end", **told, status=status)
-        if over.is_set():  # breakpoint: late result check
-            self.observe("late", call=call.call_id, name=call.name)
+            await self._save(call, f"Not run: {permitted}.", REFUSED)
             return
+        await self.checkpoint.save(begin_call(session, call.call_id), "running")
+        self.observe("tool_start", call=call.call_id, name=call.name)
+        key = call_key(self.owner, session.session_id, call.call_id, permitted.arguments)
+        await self._finish(call, permitted.tool, _run(*permitted, key))
+
+    async def _finish(self, call: ToolCall, tool: Tool, work: Work) -> None:
+        """Wait for a call, so many seconds and a clean-up at most; a result that is there is saved.
+
+        A tool that heeds no cancel is left to itself when its time to clean up is over: nobody
+        waits for it, and what it gives then counts no more.
+        """
+        task = asyncio.create_task(work, name=f"tool {call.call_id}")
+        try:
+            try:
+                await asyncio.wait([task], timeout=tool.limit)
+            finally:
+                if not task.done():  # breakpoint: tool given up
+                    task.cancel()
+                    await to_the_end(asyncio.wait([task], timeout=CLEAN_UP))
+        finally:
+            finished = task.done() and not task.cancelled()
+            if finished:  # breakpoint: result check
+                await self._ended(call, *task.result())
+        if not finished:
+            late = f"No answer within {tool.limit:g} s: it may have had its effect."
+            await self._ended(call, late, UNKNOWN)
+
+    async def _ended(self, call: ToolCall, content: str, status: str) -> None:
+        self.observe("tool_end", call=call.call_id, name=call.name, status=status)
+        await self._save(call, content, status)
+
+    async def _save(self, call: ToolCall, content: str, status: str) -> None:
         done = end_call(self.checkpoint.session, call.call_id, content, status)
         await self.checkpoint.save(done, "tool")
 
 
-async def _result(tool: Tool, arguments: Arguments, key: str) -> tuple[str, str]:
-    """(content, status) of one call; raises nothing but a cancel of this task."""
+async def _run(tool: Tool, arguments: Arguments, key: str) -> tuple[str, str]:
+    """What the tool gives, or how it failed; a cancel from within is a failure like any other."""
     try:
-        async with asyncio.timeout(tool.limit) as clock:
-            return shortened(str(await tool.run(arguments, key))), DONE
+        return shortened(str(await tool.run(arguments, key))), DONE
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise  # breakpoint: cancel leaves the tool
         return "Failed: it was cancelled from within.", FAILED
-    except Exception as error:
-        if isinstance(error, TimeoutError) and clock.expired():
-            return f"No answer within {tool.limit:g} s: it may have had its effect.", UNKNOWN
-        return shortened(f"Failed: {type(error).__name__}: {error}"), FAILED
+    except (Exception, SystemExit) as error:
+        return shortened(f"Failed: {type(error).__name__}: {_words(error)}"), FAILED
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "it cannot be told"
 
 
 def shortened(text: str, most: int = LONGEST) -> str:

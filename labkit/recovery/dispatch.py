@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .cancel import stop, to_the_end
-from .errors import RecoveryError
+from .errors import PolicyError, RecoveryError
 from .mailbox import ROOM, Inbound, Mailbox
 
 LIMIT: Final = 3  # turns at a time, in all sessions together
@@ -33,10 +33,19 @@ Handle = Callable[[Inbound, Mailbox], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concurrency:
-    """How much at a time: turns in all sessions (0: no limit), messages in one mailbox."""
+    """How much at a time: turns in all sessions, messages in one mailbox.
+
+    A limit of 0 or below is none. Raises `PolicyError` that names the field which is wrong.
+    """
 
     limit: int = LIMIT
     room: int = ROOM
+
+    def __post_init__(self) -> None:
+        if type(self.limit) is not int:
+            raise PolicyError(f"limit is {self.limit!r}, and must be a whole number; 0 is no limit")
+        if type(self.room) is not int or self.room < 0:
+            raise PolicyError(f"room is {self.room!r}, and must be a whole number from 0")
 
 
 @dataclass(slots=True)
@@ -47,6 +56,7 @@ class Turn:
     task: asyncio.Task[Any]
     mailbox: Mailbox
     begun: bool = False
+    stopping: bool = False
     outcome: str = ""
 
 
@@ -74,7 +84,7 @@ class Dispatcher:
 
     `answer(message, text)` tells the user what came of a command or a failed turn.
     `unanswered(message)` keeps a message whose turn was cancelled before it began. `observe` is
-    told which way each message went, and of the start and end of turns.
+    told which way each message went, of the start and end of turns, and what made one fail.
     """
 
     def __init__(
@@ -146,24 +156,27 @@ class Dispatcher:
 
     async def _one(self, lane: Lane, turn: Turn) -> None:
         """One turn, in its session's lock: through the gate, to whatever end."""
-        message, turn.outcome = turn.message, "done"
+        message, turn.outcome = turn.message, "failed"
         try:
             async with self._gate:  # breakpoint: gate
                 turn.begun = True
                 self._tell("turn_start", message)
                 await self._handle(message, turn.mailbox)
-        except asyncio.CancelledError:
-            if not turn.mailbox.closed:  # else its answer had been saved
-                turn.outcome = "stopped"
+            turn.outcome = "done"
+        except asyncio.CancelledError:  # with a mailbox that is closed the answer had been saved
+            turn.outcome = "done" if turn.mailbox.closed else "stopped"
             raise  # breakpoint: cancel leaves the dispatcher
         except Exception as error:
-            turn.outcome = "failed"
-            self._say(message, f"That went wrong ({type(error).__name__}). Please try again.")
+            self._tell("turn_failed", message, error=f"{type(error).__name__}: {error}")
+            for one in {message.channel: message, **turn.mailbox.joined}.values():
+                self._say(one, f"That went wrong ({type(error).__name__}). Please try again.")
         finally:
             self._republish(lane, turn)
             lane.turn = None
-            self._tell("turn_end", message, outcome=turn.outcome)
-            if not turn.begun:
+            if turn.begun:
+                self._tell("turn_end", message, outcome=turn.outcome)
+            else:
+                self._tell("unanswered", message)
                 await to_the_end(self._keep(message))
 
     def _republish(self, lane: Lane, turn: Turn) -> None:
@@ -189,8 +202,7 @@ class Dispatcher:
     async def _act(self, message: Inbound, command: str, dropped: int) -> None:
         lane = self.lanes.get(message.session)
         if command == STATUS:
-            state = "idle" if lane is None else f"busy, {lane.waiting} waiting"
-            self._say(message, f"This session is {state}.")
+            self._say(message, f"This session is {_state(lane)}.")
             return
         waiting = lane.waiting if lane else 0
         stopped = await self.stop(message.session)
@@ -217,8 +229,9 @@ class Dispatcher:
         if lane is None or lane.turn is None:
             return 0
         turn = lane.turn
+        first, turn.stopping = not turn.stopping, True
         await stop(turn.task)  # breakpoint: stop
-        return int(turn.outcome == "stopped")
+        return int(first and turn.outcome == "stopped")
 
     async def idle(self) -> None:
         """Wait until no session has anything to do."""
@@ -232,7 +245,7 @@ class Dispatcher:
         starts no turn.
         """
         self._closing = True
-        running = sum(lane.turn is not None for lane in self.lanes.values())
+        running = sum(bool(lane.turn and lane.turn.begun) for lane in self.lanes.values())
         for task in [task for lane in self.lanes.values() for task in lane.tasks]:
             task.cancel()
         await self.idle()
@@ -262,6 +275,13 @@ class Dispatcher:
     def _tell(self, kind: str, message: Inbound, **told: Any) -> None:
         if self._observe:
             self._observe(kind, session=message.session, message=message.text, **told)
+
+
+def _state(lane: Lane | None) -> str:
+    if lane is None:
+        return "idle"
+    begun = lane.turn is not None and lane.turn.begun
+    return f"{'busy' if begun else 'waiting for its turn'}, {lane.waiting} waiting behind it"
 
 
 def limit_from_environment() -> int:

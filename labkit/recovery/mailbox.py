@@ -21,10 +21,15 @@ class Inbound:
 
 
 class Mailbox:
-    """Open until the turn has its answer; messages come out in the order in which they came in."""
+    """Open until the turn has its answer; messages come out in the order in which they came in.
+
+    `joined`: the newest message that the turn has taken, by its channel, so that all who write in
+    a turn can be answered.
+    """
 
     def __init__(self, room: int = ROOM) -> None:
         self.closed = False
+        self.joined: dict[str, Inbound] = {}
         self._room = room
         self._messages: deque[Inbound] = deque()
 
@@ -40,7 +45,11 @@ class Mailbox:
 
     def take(self) -> Inbound | None:
         """Take out the first message, if there is one."""
-        return self._messages.popleft() if self._messages else None
+        if not self._messages:
+            return None
+        message = self._messages.popleft()
+        self.joined[message.channel] = message
+        return message
 
     def take_all(self) -> list[Inbound]:
         """Take out all that is in it."""

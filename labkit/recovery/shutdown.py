@@ -11,6 +11,7 @@ hurry, every step still begins, but only those are waited for that say so.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -55,20 +56,26 @@ async def shut_down(
 ) -> list[StepEnd]:
     """Take the steps one after the other; from when `hurry` is done on, nobody wants to wait.
 
-    `observe("step", ...)` is told how each one ended. It raises nothing of what a step raises. What
-    was abandoned goes on beside the next steps, and is cancelled at the end, but not waited for.
+    `observe("step", ...)` is told how each one ended. It raises nothing of what a step or `observe`
+    raises. What was abandoned goes on beside the next steps, and is cancelled at the end, but not
+    waited for.
     """
     ended, tasks = [], []
     for step in steps:
-        task = asyncio.create_task(step.run(), name=step.name)
+        task = asyncio.create_task(_started(step), name=step.name)
         end = await _within(task, step, hurry)  # breakpoint: step ended
-        observe("step", name=end.name, outcome=end.outcome, seconds=end.seconds)
+        with suppress(Exception):  # whoever listens may be gone already
+            observe("step", name=end.name, outcome=end.outcome, seconds=end.seconds)
         ended.append(end)
         tasks.append(task)
     for task in tasks:
         task.cancel()
         task.add_done_callback(_error)
     return ended
+
+
+async def _started(step: Step) -> object:
+    return await step.run()
 
 
 async def _within(task: asyncio.Task[object], step: Step, hurry: asyncio.Future[None]) -> StepEnd:

@@ -10,7 +10,7 @@ turn passes one clause, which closes the checkpoint, and leaves as it came.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from random import Random
@@ -27,6 +27,7 @@ from .session import (
     ASSISTANT,
     USER,
     Message,
+    Session,
     add_step,
     begin_turn,
     close_turn,
@@ -50,12 +51,17 @@ def _by_user() -> bool:
     return True
 
 
+def _nobody(text: str) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnServices:
     """What a turn works with.
 
-    `ask(history, attempt)` sends a request; `show` is given each visible text when it is saved.
-    `stopped()`: whether a cancel is its user's stop, else the process is going down.
+    `ask(history, attempt)` sends a request; `show` is given each visible text when it is saved,
+    and `said`, which raises nothing, all the text of a model call when that is saved. `stopped()`:
+    whether a cancel is its user's stop, else the process is going down.
     """
 
     ask: Ask
@@ -67,6 +73,7 @@ class TurnServices:
     owner: Owner
     stopped: Callable[[], bool] = _by_user
     now: Callable[[], float] = time.time
+    said: Callable[[str], object] = _nobody
 
 
 async def run_turn(
@@ -90,10 +97,11 @@ async def run_turn(
         for number in range(MOST_CALLS):
             text, wanted = await _model_step(checkpoint, services)
             if not wanted and letters.finish(anyway=number >= PATIENT):  # breakpoint: whole answer
-                await checkpoint.save(finish_turn(checkpoint.session, text), "answer")
+                answered = finish_turn(checkpoint.session, text)
+                await _say(text, answered, "answer", checkpoint, services)
                 return text
             step = Message(ASSISTANT, text, calls=wanted)
-            await checkpoint.save(add_step(checkpoint.session, step), "said")
+            await _say(text, add_step(checkpoint.session, step), "said", checkpoint, services)
             await calls.run(wanted)
             for _ in range(len(letters)):  # not those who come meanwhile, or it might never end
                 if message := letters.take():
@@ -111,7 +119,7 @@ async def _model_step(
 ) -> tuple[str, tuple[ToolCall, ...]]:
     """One answer of the model: its text, which has been shown, and the calls in it."""
     history = checkpoint.session.history
-    calls: dict[int | None, ToolCall] = {}
+    calls: dict[int | str, ToolCall] = {}
     shown = ""
     pieces = stream_with_retry(
         lambda attempt: services.ask(history, attempt),
@@ -129,11 +137,23 @@ async def _model_step(
                 await checkpoint.save(show(checkpoint.session, piece.text))
                 services.show(piece.text)
             elif piece.kind == "tool_call":
-                calls[piece.index] = _joined(calls.get(piece.index), piece)
+                place = _place(piece, calls)
+                calls[place] = _joined(calls.get(place), piece)
             elif piece.reason == "length":
                 raise ProviderError("the answer ran into its token limit", kind="cut_off")
     taken = (call.call_id for message in history for call in message.calls)
     return shown, named(calls.values(), taken)
+
+
+async def _say(
+    text: str, changed: Session, step: str, checkpoint: Checkpointer, services: TurnServices
+) -> None:
+    """Save a text of the model, and tell it, also where a cancel came while it was saved."""
+    try:
+        await checkpoint.save(changed, step)
+    finally:
+        if text and checkpoint.session.version > changed.version:  # it is saved
+            services.said(text)
 
 
 async def _close(
@@ -145,8 +165,15 @@ async def _close(
         return  # the answer was saved before the interruption
     try:
         await checkpoint.save(closed, "closed")
-    except (RecoveryError, OSError) as error:
+    except Exception as error:
         interruption.add_note(f"and the session was not saved: {error}")
+
+
+def _place(piece: Delta, calls: Iterable[int | str]) -> int | str:
+    """Which call a piece belongs to: by index, else by id, else the one before."""
+    if piece.index is not None:
+        return piece.index
+    return piece.call_id or next(reversed(list(calls)), "")
 
 
 def _joined(call: ToolCall | None, piece: Delta) -> ToolCall:

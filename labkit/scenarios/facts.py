@@ -177,7 +177,9 @@ def second_message(events: Sequence[Event]) -> Fact:
     """What becomes of the second message of the user who writes first."""
     sent = [event for event in events if event.kind == "sends"]
     first = sent[0]["session"]
-    second = [event for event in sent if event["session"] == first][1]
+    second = next((event for event in sent[1:] if event["session"] == first), None)
+    if second is None:
+        raise SimulationError(f"{first} has sent one message only: there is no second one")
     own = [
         event
         for event in events

@@ -6,23 +6,23 @@ the ledger; what users sent and pages showed; and when turns began and ended.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 from labkit.simulation import Event, Finding, Judge
 
+NOTHING: Final[Mapping[str, Any]] = {"messages": (), "checkpoint": None, "drafts": ()}
 MAY_HAVE_RUN: Final = ("done", "unknown")
 
 
 def call_unanswered(events: Sequence[Event]) -> Iterator[Finding]:
-    """In a finished part of the history a tool call has no result, or more than one."""
+    """In what is finished a call has no result or two, or results stand in another order."""
     for event, sessions in _left(events):
         for session in sessions.values():
             rows = session["messages"]
             asked = [call_id for row in rows for call_id, _ in row[2]]
             answered = [row[3] for row in rows if row[0] == "tool"]
-            if Counter(asked) != Counter(answered):
-                cure = "when a turn ends, give each call one result: done, unknown or not started"
+            if asked != answered:
+                cure = "give each call one result, in their order: done, unknown or not started"
                 yield Finding("call_unanswered", event.index, cure)
                 return
 
@@ -49,8 +49,10 @@ def result_lost(events: Sequence[Event]) -> Iterator[Finding]:
 
 def draft_lost(events: Sequence[Event]) -> Iterator[Finding]:
     """Text that the user saw is in no message and no draft of the session."""
+    seen = dict.fromkeys(event["session"] for event in events if _on_a_page(event))
     for _, sessions in _left(events):
-        for name, session in sessions.items():
+        for name in seen:
+            session = sessions.get(name, NOTHING)
             rows = (*session["messages"], *(session["checkpoint"] or ()))
             kept = [*(row[1] for row in rows), *session["drafts"]]
             for shown, at in _answers(events, name):
@@ -63,7 +65,7 @@ def _answers(events: Sequence[Event], session: str) -> Iterator[tuple[str, int]]
     """What a session's page has shown, answer by answer, each with its last event."""
     shown, at = "", 0
     for event in events:
-        if event.actor == "page" and event.get("session") == session:
+        if _on_a_page(event) and event["session"] == session:
             if event.kind == "shown":
                 shown, at = shown + event["text"], event.index
             elif shown:
@@ -113,7 +115,9 @@ def message_lost(events: Sequence[Event]) -> Iterator[Finding]:
     """A message that was sent is in no session, and nobody was told that it was dropped."""
     for event, missing, _ in _mail(events):
         if missing:
-            cure = "republish what the mailbox still holds when a turn ends"
+            cure = (
+                "a message that was taken belongs in its session: republish what no turn has read"
+            )
             yield Finding("message_lost", event.index, cure)
 
 
@@ -128,8 +132,10 @@ def message_doubled(events: Sequence[Event]) -> Iterator[Finding]:
 def message_reordered(events: Sequence[Event]) -> Iterator[Finding]:
     """Two messages of one user stand in the session in another order than they were sent."""
     for event, _, kept in _mail(events):
-        order = [(message[0], _sent(events).index(message)) for message in kept]
-        if any(one[0] == two[0] and one[1] > two[1] for one, two in pairwise(order)):
+        ordered = sorted(kept, key=lambda message: message[0])  # session after session
+        sent = iter(sorted(_sent(events), key=lambda message: message[0]))
+        doubled = Counter(kept) - Counter(_sent(events))
+        if not doubled and not all(message in sent for message in ordered):
             cure = "put leftovers at the head of the session's line, before what came later"
             yield Finding("message_reordered", event.index, cure)
 
@@ -157,7 +163,7 @@ def _mail(
 def _sent(events: Sequence[Event]) -> list[tuple[str, str]]:
     """What users sent, as (session, text), but for the commands."""
     sent = [(e["session"], e["text"]) for e in events if e.actor == "user" and e.kind == "sends"]
-    return [message for message in sent if not message[1].startswith("/")]
+    return [message for message in sent if not message[1].lstrip().startswith("/")]
 
 
 def _left(events: Sequence[Event]) -> Iterator[tuple[Event, Mapping[str, Any]]]:
@@ -184,6 +190,10 @@ def texts_of(events: Sequence[Event]) -> list[str]:
     return [
         row[1] for session in kept for row in (*session["messages"], *(session["checkpoint"] or ()))
     ]
+
+
+def _on_a_page(event: Event) -> bool:
+    return event.actor == "page" and event.get("session") is not None
 
 
 def _effects(events: Sequence[Event]) -> Counter[str]:

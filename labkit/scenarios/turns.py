@@ -25,6 +25,7 @@ async def one_turn(
     swallow: bool = False,
 ) -> Session:
     """The turn as a task of its own, stopped at `stop_at` where that is given; the session."""
+    observe.of("user")("sends", session="ann", text=QUESTION)
     work = naive_turns.swallows(office, policy) if swallow else office.turn(QUESTION, policy)
     task = await as_task(work, "turn", observe, stop_at=stop_at)
     if not task.cancelled():

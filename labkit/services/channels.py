@@ -1,8 +1,8 @@
 """Two ways in and out of the gateway: lines over TCP on this machine, and lines of a terminal.
 
 On TCP a line names its session, `ann: Where is my refund?`, and so does each line of an answer,
-which goes to the connection that wrote for that session last. `run` reads until it is cancelled;
-what turns still have to say can be sent until `stop`.
+which goes to every open connection that has written for that session. `run` reads until it is
+cancelled; what turns still have to say can be sent until `stop`.
 
     channel = TcpChannel()          # `nc 127.0.0.1 PORT`, where PORT is channel.port
     answer = answering([channel])   # answer(message, text), for a dispatcher
@@ -25,7 +25,10 @@ from .gateway import Channel
 
 LONGEST: Final = 65_536  # bytes in a line
 MOST_UNREAD: Final = 1_000_000  # bytes that wait for a client who does not read
-FORM: Final = "write NAME: TEXT, a line"
+LINGER: Final = 1.0  # seconds for a client to stop writing, whose line was too long
+FORM: Final = "write NAME: TEXT on a line, as in `ann: Where is my refund?`"
+TOO_LONG: Final = f"a line of more than {LONGEST} bytes ends the connection: write shorter ones"
+CLOSING: Final = "the gateway is closing"
 
 
 def answering(channels: Iterable[Channel]) -> Callable[[Inbound, str], None]:
@@ -49,15 +52,14 @@ class TcpChannel:
         except (OSError, OverflowError) as error:
             raise ServerError(f"port {port} cannot be had: {error}") from error
         self.port: int = self._listening.getsockname()[1]
-        self._open: set[asyncio.StreamWriter] = set()
-        self._writers: dict[str, asyncio.StreamWriter] = {}  # by session
+        self._open: dict[asyncio.StreamWriter, set[str]] = {}  # sessions that it has written for
 
     async def run(self, inbound: asyncio.Queue[Inbound]) -> None:
         """Take connections, and what they write, until it is cancelled."""
         reading: set[asyncio.Task[None]] = set()
 
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            self._open.add(writer)
+            self._open[writer] = set()
             task = asyncio.create_task(self._read(inbound, reader, writer), name="connection")
             reading.add(task)
             task.add_done_callback(reading.discard)
@@ -76,27 +78,28 @@ class TcpChannel:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        async for line in _lines(reader):
+        async for line in _lines(reader, partial(_write, writer)):
             session, _, text = (part.strip() for part in line.partition(":"))
             if session and text:
-                self._writers[session] = writer
+                self._open[writer].add(session)
                 inbound.put_nowait(Inbound(session, text, self.name))
             else:
                 _write(writer, FORM)
-        self._open.discard(writer)
-        self._writers = {name: w for name, w in self._writers.items() if w is not writer}
-        writer.close()
+        del self._open[writer]
+        await _leave(reader, writer)
 
     def send(self, session: str, text: str) -> None:
         """Each line of `text` names its session, so that none passes for another's."""
-        if writer := self._writers.get(session):
-            _write(writer, *[f"{session}: {line}" for line in text.splitlines()])
+        for writer, sessions in self._open.items():
+            if session in sessions:
+                _write(writer, *[f"{session}: {line}" for line in text.splitlines()])
 
     async def stop(self) -> None:
-        """Close every connection when its client has read what was sent to it."""
+        """Say so, and close every connection when its client has read what was sent to it."""
         self._listening.close()
         try:
             for writer in self._open:
+                _write(writer, CLOSING)
                 writer.close()
             closed = [writer.wait_closed() for writer in self._open]
             await asyncio.gather(*closed, return_exceptions=True)
@@ -123,7 +126,7 @@ class TerminalChannel:
         reader = asyncio.StreamReader(limit=LONGEST)
         feed = partial(_feed, self._source, asyncio.get_running_loop(), reader)
         threading.Thread(target=feed, name="terminal", daemon=True).start()
-        async for line in _lines(reader):
+        async for line in _lines(reader, partial(self.send, self.name)):
             if line.strip():
                 inbound.put_nowait(Inbound(self.name, line.strip(), self.name))
 
@@ -135,11 +138,15 @@ class TerminalChannel:
         """There is nothing to close."""
 
 
-async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:
+async def _lines(reader: asyncio.StreamReader, say: Callable[[str], object]) -> AsyncIterator[str]:
     """The lines of a text; a line that is too long, or a lost connection, is its end."""
-    with suppress(ValueError, OSError):
+    try:
         while line := await reader.readline():
             yield line.decode(errors="replace")
+    except ValueError:
+        say(TOO_LONG)
+    except OSError:
+        pass
 
 
 def _write(writer: asyncio.StreamWriter, *lines: str) -> None:
@@ -149,6 +156,18 @@ def _write(writer: asyncio.StreamWriter, *lines: str) -> None:
     writer.write("".join(f"{line}\n" for line in lines).encode())
     if writer.transport.get_write_buffer_size() > MOST_UNREAD:
         writer.transport.abort()
+
+
+async def _leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Close a connection; what its client still writes, unread, would cut off what it was told."""
+    try:
+        with suppress(OSError, TimeoutError):
+            writer.write_eof()
+            async with asyncio.timeout(LINGER):
+                while await reader.read(LONGEST):
+                    pass
+    finally:
+        writer.close()
 
 
 def _feed(source: int, loop: asyncio.AbstractEventLoop, reader: asyncio.StreamReader) -> None:

@@ -65,10 +65,12 @@ def _belongs(process: Process, session: int, mark: str) -> bool:
 def end_tree(pid: int, mark: str) -> None:
     """Kill the program and all that it has started, and reap all but the program itself.
 
-    It takes some milliseconds, and gives up after `PATIENCE` what even a kill does not end.
+    It takes some milliseconds. What starts others faster than it can be found, or what even a kill
+    does not end, is given up after `PATIENCE`.
     """
     known: set[Process] = set()
-    while fresh := tree(pid, mark) - known:
+    until = time.monotonic() + PATIENCE
+    while (fresh := tree(pid, mark) - known) and time.monotonic() < until:
         for process in fresh:
             with suppress(psutil.Error):
                 process.suspend()

@@ -112,12 +112,13 @@ def program_tool(
 
 
 def _refuse(argv: Sequence[str], folder: str | os.PathLike[str], limit: float, most: int) -> None:
-    if not 0 < limit < float("inf") or most < 2:
+    numbers = isinstance(limit, (int, float)) and isinstance(most, int)
+    if not numbers or not 0 < limit < float("inf") or most < 2:
         raise ValueError(f"limit is {limit!r} and most {most!r}: seconds above 0, at least 2")
     if isinstance(argv, str) or not argv or not all(isinstance(word, str) for word in argv):
         raise NotStarted(f"{argv!r} is no program: give a list of words, the program first")
-    if not Path(folder).is_dir():
-        raise NotStarted(f"there is no folder {os.fspath(folder)!r}: make it first")
+    if not isinstance(folder, (str, os.PathLike)) or not Path(folder).is_dir():
+        raise NotStarted(f"there is no folder {str(folder)!r}: make it first")
 
 
 class _Program(asyncio.SubprocessProtocol):

@@ -24,6 +24,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from labkit.recovery.errors import RecoveryError
+from labkit.recovery.stream.record import strict_json
 from labkit.recovery.tools import Arguments, Tool
 
 from .process_tree import end_tree, environment, new_mark
@@ -77,11 +78,14 @@ class ToolServer:
         """Hand out answers until the server's output ends; then every call fails."""
         try:
             while True:
-                told = json.loads(await self._out.receive_until(b"\n", LONGEST))
+                line = await self._out.receive_until(b"\n", LONGEST)
+                told = strict_json(line.decode())
                 answer = self._waiting.get(told["id"])
                 if answer and not answer.done():
                     answer.set_result(told["result"])
         except (*_END, *_NONSENSE):
+            pass
+        finally:  # also where nobody listens any more
             self._gone = True
             for answer in self._waiting.values():
                 if not answer.done():

@@ -1,7 +1,8 @@
 """A gateway with all its parts: a script as its model, a tool server, and sessions in files.
 
-Each turn plays the script from its first attempt. A turn that the gateway's end interrupts is kept
-in its session's file, and so is a message whose turn never began.
+Each turn plays the script from its first attempt. What the model says goes at once to all who have
+written in the turn. A turn that the gateway's end interrupts is kept in its session's file, and so
+is a message whose turn never began. A line that begins with a slash never reaches the model.
 
     files = SessionFiles(folder)
     gateway = assemble(load("tool-then-answer"), files, [TcpChannel()], observe=print)
@@ -11,8 +12,9 @@ in its session's file, and so is a message whose turn never began.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -40,6 +42,8 @@ from .tool_program import TOOLS
 from .transport import TOOL_PROGRAM, tool_server
 
 KEPT: Final = 100  # sessions that stay loaded when their turns are over
+HELP: Final = "/help"
+COMMANDS: Final = "/stop (end the turn), /stop all (and drop what waits), /status, /help"
 POLICY: Final = RetryPolicy(retry_on=TRANSIENT, stall=5.0, first_wait=0.5)
 
 
@@ -52,7 +56,7 @@ def assemble(
     speed: float = 1.0,
 ) -> Gateway:
     """Such a gateway; `speed` divides the script's waits. It is made inside a running loop."""
-    turns = Turns(script, files, answering(channels), speed, lambda: not gateway.stopping)
+    turns = Turns(script, files, answering(channels), speed, lambda: not gateway.stopping, observe)
     dispatcher = Dispatcher(
         turns.handle,
         answer=turns.answer,
@@ -79,6 +83,7 @@ class Turns:
     answer: Callable[[Inbound, str], None]
     speed: float
     stopped: Callable[[], bool]
+    observe: Observe = lambda kind, **details: None
     tools: ToolRegistry = field(default_factory=ToolRegistry)
     _idle: dict[str, None] = field(default_factory=dict)  # loaded, the longest idle first
     _door: asyncio.Lock = field(default_factory=asyncio.Lock)  # in and out of memory, one by one
@@ -92,25 +97,38 @@ class Turns:
 
     async def handle(self, message: Inbound, mailbox: Mailbox) -> None:
         """One turn. Raises what ends it; a cancel during the loading keeps the message, too."""
+        if command := _command(message):
+            unknown = "" if command == HELP else f"There is no {command}. "
+            self._said(message, mailbox, f"{unknown}Commands: {COMMANDS}")
+            return
         try:
             checkpoint = await self._checkpoint(message.session)
         except asyncio.CancelledError:
             await to_the_end(self.unanswered(message))
             raise
         try:
-            await run_turn(message.text, checkpoint, self._services(message), mailbox)
+            await run_turn(message.text, checkpoint, self._services(message, mailbox), mailbox)
         finally:
-            if mailbox.closed:  # the answer is kept, also where a cancel came too late to stop it
-                self.answer(message, checkpoint.session.messages[-1].content)
             await to_the_end(self._over(message.session))
 
     async def unanswered(self, message: Inbound) -> None:
         """Keep a message whose turn never began."""
+        if _command(message):
+            return
         checkpoint = await self._checkpoint(message.session)
         begun = begin_turn(checkpoint.session, message.text)
         why = "stopped" if self.stopped() else "shutdown"
         await checkpoint.save(close_turn(begun, why), "closed")
         await self._over(message.session)
+
+    def _said(self, message: Inbound, mailbox: Mailbox, text: str) -> None:
+        """Answer all who have written in the turn; where that fails, the turn goes on."""
+        for one in {message.channel: message, **mailbox.joined}.values():
+            try:
+                self.answer(one, text)
+            except Exception as error:
+                about = {"session": one.session, "message": one.text}
+                self.observe("not_told", **about, error=type(error).__name__)
 
     async def _checkpoint(self, session: str) -> Checkpointer:
         async with self._door:
@@ -124,16 +142,19 @@ class Turns:
             self._idle[session] = None
             if len(self._idle) > KEPT:
                 longest = next(iter(self._idle))
-                with suppress(SessionError):  # it stays, and the next flush tries again
+                del self._idle[longest]
+                try:
                     await asyncio.to_thread(self.files.put_away, longest)
-                    del self._idle[longest]
+                except SessionError:
+                    self._idle[longest] = None  # it stays, behind the others
 
-    def _services(self, message: Inbound) -> TurnServices:
+    def _services(self, message: Inbound, mailbox: Mailbox) -> TurnServices:
         observe = Observer(World(time=time.monotonic, spend=lambda: False), "turn")
         provider = FakeProvider(self.script, observe, speed=self.speed)
         return TurnServices(
             ask=lambda history, attempt: provider.stream(attempt),
             show=lambda text: None,
+            said=partial(self._said, message, mailbox),
             policy=POLICY,
             random=Random(),
             observe=observe,
@@ -141,3 +162,9 @@ class Turns:
             owner=Owner(message.session, message.channel),
             stopped=self.stopped,
         )
+
+
+def _command(message: Inbound) -> str:
+    """The first word of the message where it is a command, else nothing."""
+    first = message.text.split()[:1]
+    return first[0] if first and first[0].startswith("/") else ""

@@ -19,10 +19,11 @@ from typing import Any, Final
 from .errors import SimulationError, Unknown
 from .faults import KINDS, PHASES, TASK_FAULTS, Fault, Point
 from .judge import judged
-from .playing import CLIENT, Inputs, Playing
+from .playing import CLIENT, Inputs, Playing, refuse_unknown
 from .run import Run
 from .scenario import Scenario
 from .thread import in_thread
+from .trace import Event
 
 VERDICTS: Final = ("held", "broken", "refused", "unresolved")
 MOST_PAIRS: Final = 500
@@ -36,6 +37,9 @@ Strike = tuple[Fault, Point]
 class Outcome:
     """What came of one run: its `faults`, the `point` at which the last one struck, the verdict.
 
+    `time` (virtual seconds) and `event`, the last one before it, are those of that strike. At its
+    `point` the task suspends: what strikes as it wakes comes later.
+
     held: no judge found anything. broken: they did, `findings` has the names. refused: the client
     ended with an error that the scenario names as a refusal. unresolved: nobody can tell, since it
     ended in a deadlock, in a livelock, or with any other error. `error` names the error's class.
@@ -43,6 +47,8 @@ class Outcome:
 
     faults: tuple[Fault, ...]
     point: Point
+    time: float
+    event: int
     verdict: str
     findings: tuple[str, ...] = ()
     error: str = ""
@@ -128,9 +134,8 @@ def explore(
     found so far: `error.exploration`.
     """
     kinds, most = _kinds(faults), _most(pairs)
+    refuse_unknown(bounds, explore)
     if client is not None and isinstance(scenario, Scenario):
-        if not callable(client):
-            raise SimulationError(f"a client is an async function, not {client!r}")
         scenario = scenario.but(client=client)
     sweep = _Sweep(Inputs(scenario, policy, (), seed, bounds), progress)
     try:
@@ -181,8 +186,8 @@ class _Sweep:
         for first, point in singles:
             played = self._judge((first,), point, look=most > 0)
             if played is not None and most:
-                struck = [e.index for e in played.world.trace.events if e.kind == "fault"]
-                couples += [(first, second) for second in _strikes(played, kinds, after=struck[0])]
+                after = _last_strike(played).index
+                couples += [(first, second) for second in _strikes(played, kinds, after=after)]
         few = min(most, len(couples))
         self._left_out = len(couples) - few
         self._of += few
@@ -198,9 +203,11 @@ class _Sweep:
         self._done += 1
         struck = len(played.world.struck) == len(faults)
         if struck:
+            strike = _last_strike(played)
+            at = (point, strike.time, strike.index - 1)
             new = tuple(name for name in self._findings(played) if name not in self._usual)
             error = type(played.error).__name__ if played.error is not None else ""
-            self._outcomes.append(Outcome(faults, point, self._verdict(played, new), new, error))
+            self._outcomes.append(Outcome(faults, *at, self._verdict(played, new), new, error))
         else:
             self._missed += 1
         if self._done % _YOUNG == 0:
@@ -240,14 +247,21 @@ class _Sweep:
 
 
 def _strikes(played: Playing, kinds: Iterable[str], *, after: int = -1) -> Iterator[Strike]:
-    """The faults that can strike what was played, after an event."""
+    """The faults that can strike what was played, after an event.
+
+    A step's own event comes after the fault that struck it: that one is not struck again.
+    """
     for kind in kinds:
         on_tasks = kind in TASK_FAULTS
         for phase in PHASES if on_tasks else PHASES[:1]:
             for point in played.striking.points(kind):
-                if point.event >= after:
+                if point.event > after or (on_tasks and point.event == after) or after < 0:
                     task = point.task if on_tasks else CLIENT
                     yield Fault(kind, point.number, task, phase), point
+
+
+def _last_strike(played: Playing) -> Event:
+    return next(event for event in reversed(played.world.trace.events) if event.kind == "fault")
 
 
 def _counted(outcomes: Iterable[Outcome]) -> dict[str, int]:

@@ -60,8 +60,9 @@ def plain(name: str, value: Any) -> Any:
     if kind is str and not secret(name):
         return hide(value) if name == "text" else scrub(value)  # prose may speak of a key
     if kind is tuple:
-        name = value[0] if _is_secret(value) else name
-        return tuple([value[0] if item is name else plain(name, item) for item in value])
+        if _is_secret(value):  # a pair: the name is told, the rest is masked
+            return (value[0], *[plain(value[0], item) for item in value[1:]])
+        return tuple([plain(name, item) for item in value])
     frozen = freeze(name, value)
     return str(frozen) if type(frozen) is Rendered else frozen
 

@@ -9,14 +9,15 @@ not count.
 import asyncio
 import random as global_random
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
+from inspect import Parameter, signature
 from types import FrameType
 from typing import Any, Final
 
 from .breakpoints import breakpoints, statements
-from .errors import Crashed, Halt, SimulationError
+from .errors import Crashed, Halt, SimulationError, Unknown
 from .faults import Fault, FaultyLoop
 from .freeze import Freezer
 from .loop import VirtualLoop
@@ -31,9 +32,19 @@ from .where import where
 from .world import Observer, World
 
 CLIENT: Final = "client"  # the task that runs the scenario's client
+BOUNDS: Final = ("limit", "total")  # of a loop's turns
 
 _sdk: Final = threading.Lock()
 _TURN: Final = 5.0  # seconds to wait for it
+
+
+def refuse_unknown(bounds: Mapping[str, Any], call: Callable[..., Any]) -> None:
+    """Refuse a keyword of `call` that is none of its own and no bound."""
+    asked = signature(call).parameters.values()
+    own = [each.name for each in asked if each.kind is Parameter.KEYWORD_ONLY]
+    for name in bounds:
+        if name not in BOUNDS:
+            raise Unknown("keyword", name, (*own, *BOUNDS))
 
 
 class Inputs:

@@ -30,6 +30,7 @@ class Run:
     """What one simulation did: `result` or `error`, `trace`, and what follows from them.
 
     Places are recorded when they are first asked for, by running the same simulation again.
+    `tasks` names those that a cancel could strike, in a run with faults.
     """
 
     def __init__(self, inputs: Inputs) -> None:
@@ -42,6 +43,7 @@ class Run:
         self.error = played.error
         self.trace = tuple(played.world.trace.events)
         self.struck = tuple(played.world.struck)
+        self.tasks = tuple(played.striking.tasks)
         self._inputs = inputs
         self._places: tuple[Place, ...] | None = None
 

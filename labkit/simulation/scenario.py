@@ -1,10 +1,11 @@
 """A scenario: everything that a run needs, as one frozen record."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import ModuleType
 from typing import Any
 
+from .errors import SimulationError, Unknown
 from .judge import Judge
 from .world import Observer
 
@@ -35,8 +36,23 @@ class Scenario:
     breakpoints: tuple[str, ...] = ()
     sdk: bool = False
 
+    def __post_init__(self) -> None:
+        if not callable(self.client):
+            raise SimulationError(f"a client is an async function, not {self.client!r}")
+        if not callable(self.make):
+            raise SimulationError(f"make is a function or a class, not {self.make!r}")
+
     def but(self, **changes: Any) -> "Scenario":
-        """A copy with some fields changed: `scenario.but(client=mine)`."""
+        """A copy with some fields changed: `scenario.but(client=mine)`.
+
+        Raises `SimulationError` for a field that is not there, or a value that cannot be one.
+        """
+        known = [field.name for field in fields(self)]
+        if unknown := [name for name in changes if name not in known]:
+            raise Unknown("field", unknown[0], known)
+        usual, script = type(self.script), changes.get("script", self.script)
+        if self.script is not None and "make" not in changes and not isinstance(script, usual):
+            raise SimulationError(f"{self.name} reads a {usual.__name__}, and no {script!r}")
         return replace(self, **changes)
 
     def __repr__(self) -> str:

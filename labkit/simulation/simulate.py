@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .faults import Fault, Point
-from .playing import Inputs, Playing
+from .playing import Inputs, Playing, refuse_unknown
 from .run import Run
 from .scenario import Scenario
 
@@ -26,6 +26,7 @@ def simulate(
     events than the bounds allow, `limit` at one instant, `total` in all. A `KeyboardInterrupt` ends
     the run within a second and leaves. Sockets, threads, subprocesses, real sleeps are refused.
     """
+    refuse_unknown(bounds, simulate)
     return Run(Inputs(scenario, policy, faults, seed, bounds))
 
 

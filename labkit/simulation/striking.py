@@ -22,6 +22,7 @@ class Striking:
 
     `crash(index)` is called where a crash is due. `expired`: the deadline ended the client. `over`
     is the number of events by which the run had come to its end; nothing strikes any more then.
+    `tasks` are those that came to a point, where the loop tells of them.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Striking:
     ) -> None:
         self.expired = False
         self.over: int | None = None
+        self.tasks: dict[str, None] = {}
         self._world = world
         self._crash = crash
         self._files = None if files is None else frozenset(files)
@@ -56,6 +58,7 @@ class Striking:
         if self.over is not None:
             return
         name = task.get_name()
+        self.tasks[name] = None
         if self._files is not None and phase == "waiting":
             last = len(self._world.trace.events) - 1
             place = where(task, self._files)

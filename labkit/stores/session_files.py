@@ -199,7 +199,8 @@ class SessionFiles:
             told = f"session {held.session.session_id!r} was not saved"
             raise SessionNotSaved(f"{told}: a write of it has not ended; look at the disk")
         try:
-            self._replace(held.session, durable=True)
+            if self._held.get(held.session.session_id) is held:  # else it was let go meanwhile
+                self._replace(held.session, durable=True)
         finally:
             held.writing.release()
 

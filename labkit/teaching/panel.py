@@ -21,6 +21,7 @@ from labkit.simulation import Fault, Run, Scenario
 from labkit.simulation.faults import TASK_FAULTS
 
 from .controls import TwoForms, heard, html, parts, pre, row
+from .lanes import has_lanes, lanes
 from .phrases import cell, seconds
 from .timeline import timeline
 from .token import CLIENT, from_token, numbers, token_of
@@ -130,8 +131,11 @@ class Panel(TwoForms):
         finally:
             self._drawing = False
         run, before = self.model.run, self.model.before
-        self._picture.value = timeline(run, before, marks=("now: ", "before: ")).html
-        told = [("now", run_text(run)), ("before", run_text(before) if before else "nothing yet")]
+        chart, beside = timeline, before
+        if has_lanes(run):
+            chart, beside = lanes, before if before and has_lanes(before) else None
+        self._picture.value = chart(run, beside, marks=("now: ", "before: ")).html
+        told = [("now", _lines(run)), ("before", _lines(before) if before else "nothing yet")]
         self._told.value = parts(*((name, pre(text, wrap=True)) for name, text in told))
 
     def _draw_controls(self) -> None:
@@ -161,6 +165,11 @@ class Panel(TwoForms):
         return self._made(
             kind, name, lambda new: self.model.change(**{name: new}), "200px", step=step
         )
+
+
+def _lines(run: Run) -> str:
+    """The run in words, and which way each message went where it has sessions."""
+    return f"{run_text(run)}\n{lanes(run).text()}" if has_lanes(run) else run_text(run)
 
 
 def panel(scenario: str | Scenario = "retry.guarded") -> Panel:

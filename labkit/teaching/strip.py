@@ -10,6 +10,8 @@ picture the stepper stands in its run, where the fault struck. Pairs have a row 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from itertools import accumulate
+from math import ceil
 from typing import Any, Final
 
 import ipywidgets as ipw
@@ -19,9 +21,10 @@ from matplotlib.ticker import MaxNLocator
 
 from labkit.simulation import Exploration, Outcome, Run, SimulationError, View, breakpoints
 from labkit.simulation.breakpoints import statements
+from labkit.simulation.faults import TASK_FAULTS
 
 from .chart import Chart
-from .controls import TwoForms, button, heard, html, row
+from .controls import TwoForms, button, heard, html, pre, row
 from .panel import KINDS
 from .phrases import cell, printable, seconds, span
 from .said import texts
@@ -35,6 +38,13 @@ LOOKS: Final = {  # of each verdict: matplotlib's sign, colour, size
     "unresolved": ("D", "orange", 7),
 }
 _WORDS: Final = {kind: words for words, kind in KINDS}
+_MEANT: Final = {
+    "refused": "refused: the client ended with an error by which it says an honest no",
+    "unresolved": "unresolved: nobody can tell, since it has no end or ended with another error",
+}
+LEAST: Final = 0.3  # inches of a row of ticks
+APART: Final = 0.18  # inches between two that stand behind one event
+DEEP: Final = 16  # of them; more share the room up to the next event
 STEPS: Final = {"Tick": "tick", "Row": "row", "Not held": "tick that did not hold"}
 
 
@@ -48,7 +58,7 @@ class Ticks(traitlets.HasTraits):
         super().__init__()
         self.found = found
         self.rows: dict[str, list[Outcome]] = {row_of(each): [] for each in found.outcomes}
-        for outcome in sorted(found.outcomes, key=lambda each: each.point.event):
+        for outcome in sorted(found.outcomes, key=lambda each: each.event):
             self.rows[row_of(outcome)].append(outcome)
         self.outcomes = [outcome for own in self.rows.values() for outcome in own]
         self.last = len(self.outcomes) - 1
@@ -86,7 +96,9 @@ class Strip(TwoForms):
 
     def text(self) -> str:
         """The counts, and whatever did not hold, in words."""
-        return "\n".join(_told(self.model))
+        model = self.model
+        notes = [f"  {each}" for each in _notes(model.found)]
+        return "\n".join([*_told(model), *notes, *_bad(model.outcomes)])
 
     @cached_property
     def chart(self) -> Chart:
@@ -96,20 +108,25 @@ class Strip(TwoForms):
     @cached_property
     def widget(self) -> Any:
         """The widget, built when first shown."""
-        model, message, picture, told = self.model, html(min_height="2em"), html(), html()
-        opened = ipw.VBox()
+        model, message, picture, told = self.model, html(), html(), html()
+        counts, opened = model.found.counts, ipw.VBox()
+        meant = (words for verdict, words in _MEANT.items() if counts[verdict])
+        notes = html(pre("\n".join([*_notes(model.found), *meant]), wrap=True))
         buttons = [
             button(label, f"to the {which} {what}", partial(model.step, over, by), message)
             for over, what in STEPS.items()
             for label, which, by in ((f"◀ {over}", "previous", -1), (f"{over} ▶", "next", 1))
         ]
-        number = ipw.BoundedIntText(description="tick", max=model.last)
-        traitlets.link((model, "position"), (number, "value"))
+        for each in buttons[-2:]:
+            each.disabled = counts["held"] == len(model.outcomes)
+        number = ipw.BoundedIntText(description="tick", min=1, max=model.last + 1)
+        counting = (lambda position: position + 1, lambda value: value - 1)
+        traitlets.link((model, "position"), (number, "value"), transform=counting)
 
         def draw(_: Any = None) -> None:
             outcome = model.outcome
-            words = f"tick {model.position} of {model.last} · {_words(outcome)}"
-            words += f", {seconds(outcome.point.time)}"
+            words = f"tick {model.position + 1} of {model.last + 1} · {_words(outcome)}"
+            words += f", {seconds(outcome.time)}"
             told.value = f'<div role="status" style="font-weight:600">{cell(words)}</div>'
             chosen = Chart(lambda: figure(model, model.position), self.text(), self.title)
             picture.value = chosen.html
@@ -118,7 +135,7 @@ class Strip(TwoForms):
 
         model.observe(heard(draw, message, "working…"), "position")
         heard(draw, message)()
-        return ipw.VBox([picture, row(number, *buttons), message, told, opened])
+        return ipw.VBox([picture, notes, row(number, *buttons, message), told, opened])
 
 
 def strip(found: Exploration) -> Strip:
@@ -137,17 +154,27 @@ def row_of(outcome: Outcome) -> str:
 
 
 def struck_at(run: Run, outcome: Outcome) -> View:
-    """The place of the run where its last fault struck, in that task where it has one."""
-    fault = max(event.index for event in run.trace if event.kind == "fault")
-    before = [place for place in run.recorded if place.event < fault]
-    own = [place for place in before if place.task == outcome.point.task] or before
-    return run.at(own[-1].index if own else 0)
+    """The place of the run where its last fault struck.
+
+    Of a task that wakes it is the first one after: there it feels the fault. Else it is the last
+    one before: of the task that suspends, where that has one, and of any task for other kinds.
+    """
+    fault, strike = outcome.faults[-1], outcome.event + 1
+    own = [place for place in run.recorded if place.task == outcome.point.task]
+    woken = [place for place in own if place.event >= strike]
+    if fault.phase == "waking" and woken:
+        return run.at(woken[0].index)
+    before = [place for place in run.recorded if place.event < strike]
+    if fault.kind in TASK_FAULTS and fault.phase == "waiting":
+        before = [place for place in own if place.event < strike] or before
+    return run.at(before[-1].index if before else 0)
 
 
 def figure(model: Ticks, chosen: int | None) -> Figure:
     """The picture; a ring is around the tick `chosen`."""
     colours, names, found = texts("timeline")["colours"], list(model.rows), model.found
-    made = Figure(figsize=(9.6, 1.3 + 0.3 * len(names)), layout="constrained")
+    tall = [_tall(own) for own in model.rows.values()]
+    made = Figure(figsize=(9.6, 1.3 + sum(tall)), layout="constrained")
     axes = made.subplots()
     places = list(_places(model))
     for verdict, (sign, colour, size) in LOOKS.items():
@@ -160,8 +187,11 @@ def figure(model: Ticks, chosen: int | None) -> Figure:
     if chosen is not None:
         ring: Any = {"markerfacecolor": "none", "markeredgecolor": colours["ink"]}
         axes.plot(*places[chosen], "o", markersize=17, markeredgewidth=2, **ring)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
+    below = list(accumulate(tall))
+    axes.set_yticks([end - inches / 2 for end, inches in zip(below, tall, strict=True)], names)
+    axes.set_ylim(below[-1], 0)
+    axes.tick_params(axis="y", length=0)
+    axes.hlines(below[:-1], 0, 1, transform=axes.get_yaxis_transform(), colors="#EEEEEE", zorder=0)
     axes.set_title(f"{found.scenario.name}: {found.struck} runs", loc="left", fontweight="bold")
     axes.set_xlabel("last event before the fault", fontsize=9)
     axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
@@ -171,14 +201,22 @@ def figure(model: Ticks, chosen: int | None) -> Figure:
 
 
 def _places(model: Ticks) -> Iterator[tuple[float, float]]:
-    """Where each tick stands: those behind one event share the room up to the next."""
-    for height, own in enumerate(model.rows.values()):
-        together = Counter(outcome.point.event for outcome in own)
-        taken = Counter[int]()
+    """Where each tick stands: those behind one event one under another, in inches from above."""
+    top = LEAST / 2
+    for own in model.rows.values():
+        together, taken = Counter(outcome.event for outcome in own), Counter[int]()
         for outcome in own:
-            event = outcome.point.event
-            yield event + taken[event] / together[event], height
-            taken[event] += 1
+            column, deep = divmod(taken[outcome.event], DEEP)
+            share = column / ceil(together[outcome.event] / DEEP)
+            yield outcome.event + share, top + APART * deep
+            taken[outcome.event] += 1
+        top += _tall(own)
+
+
+def _tall(own: Sequence[Outcome]) -> float:
+    """The inches of a row, from the most that stand behind one event."""
+    most = max(Counter(outcome.event for outcome in own).values())
+    return LEAST + APART * (min(most, DEEP) - 1)
 
 
 def _told(model: Ticks) -> Iterator[str]:
@@ -187,17 +225,20 @@ def _told(model: Ticks) -> Iterator[str]:
     wide = max(map(len, model.rows))
     for name, own in model.rows.items():
         yield f"  {name:<{wide}}  {len(own)} runs, {_counts(own)}"
+
+
+def _notes(found: Exploration) -> Iterator[str]:
+    """What does not show in the picture."""
     if found.nowhere:
-        yield f"  no point for: {', '.join(found.nowhere)}"
+        yield f"no point for: {', '.join(found.nowhere)}"
     if found.missed:
-        yield f"  {found.missed} more did not strike"
+        yield f"{found.missed} more did not strike"
     if found.left_out:
-        yield f"  {found.left_out} pairs were left out"
+        yield f"{found.left_out} pairs were left out"
     if not found.complete:
-        yield "  interrupted, so not complete"
+        yield "interrupted, so not complete"
     if found.usual:
-        yield f"  found without any fault, so not counted: {', '.join(found.usual)}"
-    yield from _bad(model.outcomes)
+        yield f"found without any fault, so not counted: {', '.join(found.usual)}"
 
 
 def _bad(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -206,7 +247,7 @@ def _bad(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for verdict in ("broken", "unresolved"):
         for outcome in outcomes:
             if outcome.verdict == verdict:
-                times.setdefault(_words(outcome), []).append(outcome.point.time)
+                times.setdefault(_words(outcome), []).append(outcome.time)
     for words, own in list(times.items())[:MOST]:
         yield f"  {len(own)} × {words}, {span(min(own), max(own))}"
     if len(times) > MOST:

@@ -30,7 +30,7 @@ WIDTH: Final = 9.6  # inches, as wide as a notebook at 1280 pixels allows
 ROW: Final = 0.27  # inches of a row of marks
 TALL: Final = 1.5  # rows: a bar with its label above it
 AROUND: Final = 0.85  # inches of heading and axis
-MOST_ROWS: Final = 6  # with labels in a lane; what is left shares one more, without
+MOST_ROWS: Final = 16  # with labels in a lane; what is left shares one more, without
 LABEL: Final = 46  # characters of a label
 CHARACTER: Final = 0.0092  # of the axis' length, an average one
 
@@ -228,13 +228,24 @@ def draw(
 
 
 def rows(items: Sequence[Item], lane: str, end: float, most: int = MOST_ROWS) -> list[list[Item]]:
-    """The rows of a lane: no bar or label meets another, but in one more that takes the rest."""
+    """The rows of a lane: no bar or label meets another, but in one more that takes the rest.
+
+    Bars come first. Tools go down like stairs, so that none stands above one before it.
+    """
     found: list[list[Item]] = [[] for _ in range(most + 1)]
-    for item in (item for item in items if item.lane == lane):
-        left, _, _ = reach(item, end)
-        free = (row for row in found[:-1] if not row or reach(row[-1], end)[1] <= left)
-        next(free, found[-1]).append(item)
-    return [row for row in found if row] or [[]]
+    own, first = [item for item in items if item.lane == lane], 0
+    for item in sorted(own, key=lambda item: bool(item.sign)):
+        downwards = (*range(first, most), *range(first))
+        number = next((n for n in downwards if _is_free(found[n], item, end)), most)
+        found[number].append(item)
+        first = number % most if lane == "tools" else 0
+    return [sorted(row, key=lambda item: item.start) for row in found if row] or [[]]
+
+
+def _is_free(row: Sequence[Item], item: Item, end: float) -> bool:
+    left, right, _ = reach(item, end)
+    taken = [reach(other, end) for other in row]
+    return all(right <= begins or ends <= left for begins, ends, _ in taken)
 
 
 def reach(item: Item, end: float) -> tuple[float, float, str]:

@@ -11,7 +11,7 @@ the widget shows them.
 import textwrap
 from typing import Any, Final
 
-from labkit.simulation import Fault, Run, Segment, View
+from labkit.simulation import Fault, Run, Segment, Unknown, View
 from labkit.simulation.breakpoints import short
 from labkit.simulation.faults import TASK_FAULTS
 
@@ -140,4 +140,7 @@ def _fault(fault: Fault, run: Run) -> str:
         told = printable(f"cancel of {fault.task} at point {fault.point}, {when}")
         if fault.kind == "timeout":  # which is of whoever called the client
             told = printable(f"timeout at point {fault.point} of {fault.task}, {when}")
-    return f"{told}: {'struck' if fault in run.struck else 'did not strike, never reached'}"
+    why = "never reached"
+    if fault.kind in TASK_FAULTS and fault.task not in run.tasks:
+        why = printable(str(Unknown("task", fault.task, run.tasks)))
+    return f"{told}: {'struck' if fault in run.struck else f'did not strike, {why}'}"

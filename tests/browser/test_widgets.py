@@ -36,11 +36,11 @@ def test_the_stepper_goes_back_and_forth_by_button_and_by_keyboard(
     press(cell, "◀ Back")
     expect(clock).to_contain_text("place 0 of")
     press(cell, "Breakpoint ▶")
-    expect(clock).to_contain_text("at breakpoint: checkpoint saved")
+    expect(clock).to_contain_text("at breakpoint: version check")
     press(cell, "Event ▶")
     press(cell, "◀ Event")
     press(cell, "Last ⏭")
-    for _ in range(3):
+    for _ in range(5):
         press(cell, "◀ Breakpoint")
     expect(clock).to_contain_text("at breakpoint: retry guard")
     expect(clock).to_contain_text("virtual time 2.7 s")

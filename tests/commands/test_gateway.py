@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -19,6 +21,10 @@ import pytest
 
 from labkit.commands import gateway
 from labkit.commands.environment import Missing
+from labkit.recovery.dispatch import LIMIT_VARIABLE
+from labkit.recovery.session import Message
+from labkit.services.channels import CLOSING
+from labkit.stores.session_files import SessionFiles
 
 pytestmark = [
     pytest.mark.socket,
@@ -97,17 +103,24 @@ class Running:
 
 @contextmanager
 def running(folder: Path, *start: str, script: str = "") -> Iterator[Running]:
-    """The process, which is gone after the block with all that it has started."""
+    """The process, which is gone after the block with all that it has started.
+
+    What it tells its operator of errors is in the folder's file `errors`.
+    """
     file = folder / "stalls.json"
     file.write_text(json.dumps(STALLS))
     script = script or str(file)
-    with subprocess.Popen(
-        [sys.executable, *(start or COMMAND), script, "--folder", str(folder), "--speed", "5"],
-        env={**os.environ, "LABKIT_ENVIRONMENT": "current"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with (
+        (folder / "errors").open("w") as errors,
+        subprocess.Popen(
+            [sys.executable, *(start or COMMAND), script, "--folder", str(folder), "--speed", "5"],
+            env={**os.environ, "LABKIT_ENVIRONMENT": "current"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
         try:
             made = Running(process)
             children = psutil.Process(process.pid).children()
@@ -183,6 +196,7 @@ def test_a_signal_ends_it_in_order_and_keeps_what_happened(
         made.process.send_signal(number)
         code, printed = made.ends()
         assert (code, printed) == (0, [*STEPS, "turns stopped: 1, sessions flushed: 1"])
+        assert [*made.heard] == [f"{CLOSING}\n"]
     assert [row["role"] for row in rows(tmp_path, "ann")] == ["user", "assistant", "tool", "note"]
     assert rows(tmp_path, "ann")[-1]["content"] == "This turn ended without an answer: shutdown."
 
@@ -235,6 +249,98 @@ SessionFiles.flush_all = refuses
         made.process.send_signal(signal.SIGTERM)
         code, printed = made.ends()
         assert (code, printed[-1]) == (1, "turns stopped: 0, sessions flushed: 0")
+        assert (tmp_path / "errors").read_text() == "labkit: no room\n"
+
+
+# --- what fails, and a session that is torn
+
+
+def torn(folder: Path) -> Path:
+    """A session of ann's that has lost its last message."""
+    files = SessionFiles(folder)
+    rows = [Message("user", "hello"), Message("assistant", "Hello."), Message("user", "again")]
+    asyncio.run(files.write(replace(files.load("ann"), messages=tuple(rows))))
+    files.close()
+    path = files.path("ann")
+    path.write_bytes(path.read_bytes()[:-20])
+    return path
+
+
+def test_what_fails_is_told_whole_to_the_operator_and_shortly_to_the_user(tmp_path: Path) -> None:
+    path = torn(tmp_path)
+    with running(tmp_path, script="plain-answer") as made:
+        made.writes("ann: Where is my refund?")
+        assert made.heard.readline() == "ann: That went wrong (SessionTorn). Please try again.\n"
+        (told,) = (tmp_path / "errors").read_text().splitlines()
+        assert told.startswith("labkit: session 'ann': a turn failed: SessionTorn: ")
+        assert path.name in told
+        assert told.endswith("; the gateway's --recover ann does that")
+        gateway.main(["plain-answer", "--folder", str(tmp_path), "--recover", "ann"])
+        made.writes("ann: Where is my refund?")
+        assert made.heard.readline() == "ann: The refund was sent on Monday.\n"
+
+
+def test_a_session_that_another_process_has_is_told_to_the_operator(tmp_path: Path) -> None:
+    files = SessionFiles(tmp_path)
+    asyncio.run(files.write(files.load("ann")))
+    with running(tmp_path, script="plain-answer") as made:
+        made.writes("ann: Where is my refund?")
+        assert made.heard.readline() == "ann: That went wrong (SessionInUse). Please try again.\n"
+        (told,) = (tmp_path / "errors").read_text().splitlines()
+        assert "SessionInUse: session 'ann' is in use by somebody else: end that one" in told
+    with pytest.raises(Missing, match="'ann' is in use by somebody else"):
+        recover(tmp_path, "ann")
+    files.close()
+
+
+def test_what_is_told_to_the_operator_is_one_line_without_keys(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gateway._say(1, "turn_failed", session="a\nb", message="hello", error="E: key=sk-12\n\n34")
+    gateway._say(1, "not_kept", session="ann", message="hello", error="OSError")
+    gateway._say(1, "not_told", session="ann", message="hello", error="BrokenPipeError")
+    assert capsys.readouterr().err.splitlines() == [
+        "labkit: session 'a\\nb': a turn failed: E: key=*** 34",
+        "labkit: session 'ann': 'hello' was not kept: OSError",
+        "labkit: session 'ann': 'hello' was not answered: BrokenPipeError",
+    ]
+
+
+def recover(folder: Path, session: str) -> None:
+    assert gateway.main(["plain-answer", "--folder", str(folder), "--recover", session]) == 0
+
+
+def test_a_torn_session_is_mended_and_it_is_said_what_was_kept_and_where_the_rest_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = torn(tmp_path)
+    damaged = path.read_bytes()
+    recover(tmp_path, "ann")
+    aside = tmp_path / f"{path.stem}.torn-1"
+    assert capsys.readouterr().out == (
+        f"session 'ann' is mended: 2 messages and 0 drafts are kept; the damaged file is {aside}\n"
+    )
+    assert aside.read_bytes() == damaged
+    recover(tmp_path, "ann")
+    assert "'ann' was whole, and is as it was: 2 messages" in capsys.readouterr().out
+
+
+def test_a_session_that_is_not_there_is_not_made_by_its_recovery(tmp_path: Path) -> None:
+    with pytest.raises(Missing, match="there is no session 'anne' in "):
+        recover(tmp_path, "anne")
+    assert [*tmp_path.iterdir()] == []
+
+
+# --- how it is begun
+
+
+def test_the_help_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        gateway.main(["--help"])
+    told = capsys.readouterr().out
+    uses = ["nc 127.0.0.1 PORT", "NAME: TEXT", "`terminal`", LIMIT_VARIABLE, "Ctrl-C", "--recover"]
+    for words in [*uses, "`/stop`", "`/stop all`", "`/status`", "`/help`"]:
+        assert words in told
 
 
 @pytest.mark.parametrize(
@@ -251,7 +357,19 @@ def test_a_script_or_a_port_that_is_no_good_is_named(
         gateway.main([*arguments, "--folder", str(tmp_path)])
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(Missing, match=r"File exists|Not a directory"):
-        gateway.main(["tool-then-answer", "--folder", str(tmp_path / "file")])
+@pytest.mark.parametrize("folder", ["", " ", "file"])
+def test_a_folder_that_is_a_file_or_has_no_name_is_refused_in_a_clear_line(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    with pytest.raises(Missing, match=f"--folder '{folder}' is no folder: name one"):
+        gateway.main(["tool-then-answer", "--folder", folder])
+
+
+def test_a_limit_that_is_no_number_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LIMIT_VARIABLE, "many")
+    with pytest.raises(Missing, match=f"{LIMIT_VARIABLE} is 'many'"):
+        gateway.main(["tool-then-answer", "--folder", str(tmp_path)])

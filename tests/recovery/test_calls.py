@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from labkit.recovery.calls import LONGEST, named, shortened
 from labkit.recovery.deltas import Delta
-from labkit.recovery.session import DONE, FAILED, NOT_STARTED, REFUSED, TOOL, UNKNOWN, Message
+from labkit.recovery.session import DONE, FAILED, REFUSED, TOOL, UNKNOWN, Message
 from labkit.recovery.stream.record import ToolCall
 from labkit.recovery.tools import Tool, ToolRegistry
 

@@ -155,6 +155,24 @@ def test_work_that_must_end_ends_whatever_cancels_arrive_and_then_the_first_leav
         assert task.result() == "result"
 
 
+def test_of_several_cancels_the_first_one_leaves() -> None:
+    left: list[asyncio.CancelledError] = []
+
+    async def work() -> None:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        for time, word in ((0.5, "first"), (1, "second")):
+            loop.call_at(time, task.cancel, word)
+        try:
+            await to_the_end(takes(2, []))
+        except asyncio.CancelledError as cancel:
+            left.append(cancel)
+            raise
+
+    ended(work)
+    assert [cancel.args for cancel in left] == [("first",)]
+
+
 def test_an_error_of_that_work_leaves_and_behind_a_cancel_it_is_the_cause() -> None:
     error = OSError("the disk is full")
 

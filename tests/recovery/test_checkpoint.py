@@ -132,6 +132,18 @@ def test_a_step_is_told_when_it_is_written_and_no_sooner() -> None:
     virtually(work())
 
 
+def test_each_draft_is_told_once() -> None:
+    async def work() -> list[str]:
+        told: list[Any] = []
+        keeper = checkpointer(MemorySessions(), told)
+        for text in ("one", "two"):
+            await keeper.save(show(begin_turn(keeper.session, "Hi"), text))
+            await keeper.save(close_turn(keeper.session, "stopped"), "closed")
+        return [data["text"] for kind, data in told if kind == "draft"]
+
+    assert virtually(work()) == ["one", "two"]
+
+
 def test_what_a_store_in_memory_keeps_nobody_can_change_from_outside() -> None:
     async def work() -> None:
         store = MemorySessions()

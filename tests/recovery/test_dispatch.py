@@ -18,7 +18,7 @@ from labkit.recovery.dispatch import (
     Dispatcher,
     limit_from_environment,
 )
-from labkit.recovery.errors import RecoveryError
+from labkit.recovery.errors import PolicyError, RecoveryError
 from labkit.recovery.mailbox import Inbound, Mailbox
 from tests.simulation.kit import virtually
 
@@ -182,6 +182,31 @@ def test_a_turn_that_fails_is_told_to_its_user_and_the_next_one_runs() -> None:
     assert went(desk) == [("it fails", "turn"), ("/new", "turn")]
     ends = [told["outcome"] for kind, told in desk.events if kind == "turn_end"]
     assert ends == ["failed", "done"]
+
+
+def test_what_made_a_turn_fail_is_told_whole_and_all_who_wrote_in_it_get_a_short_line() -> None:
+    told: list[str] = []
+    answers: list[tuple[str, str]] = []
+
+    async def handle(message: Inbound, mailbox: Mailbox) -> None:
+        dispatcher.take(Inbound("A", "and mine?", "terminal"))
+        mailbox.take()
+        raise OSError("the disk is full")
+
+    dispatcher = Dispatcher(
+        handle,
+        answer=lambda message, text: answers.append((message.channel, text)),
+        observe=lambda kind, **data: told.append(data["error"]) if kind == "turn_failed" else 0,
+    )
+
+    async def work() -> None:
+        dispatcher.take(Inbound("A", "hello", "tcp"))
+        await dispatcher.idle()
+
+    virtually(work())
+    short = "That went wrong (OSError). Please try again."
+    assert told == ["OSError: the disk is full"]
+    assert answers == [("tcp", short), ("terminal", short)]
 
 
 def test_an_empty_message_is_a_message() -> None:
@@ -517,3 +542,75 @@ def test_a_message_that_cannot_be_kept_keeps_no_other_from_being_kept() -> None:
 
     assert virtually(program()) == 1
     assert (kept, told) == (["c"], ["b"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("limit", "three"), ("limit", 2.5), ("room", -1), ("room", 1.0)]
+)
+def test_a_concurrency_that_makes_no_sense_names_its_field(field: str, value: Any) -> None:
+    with pytest.raises(PolicyError, match=f"{field} is {value!r}, and must be a whole number"):
+        Concurrency(**{field: value})
+    assert Concurrency(limit=-1).limit == -1  # no limit
+
+
+def test_what_is_more_than_an_error_leaves_a_turn_and_nobody_is_told_to_try_again() -> None:
+    class Interrupt(BaseException):
+        """As one of the keyboard is."""
+
+    answers: list[str] = []
+
+    async def handle(message: Inbound, mailbox: Mailbox) -> None:
+        raise Interrupt
+
+    async def work() -> BaseException | None:
+        dispatcher = Dispatcher(handle, answer=lambda message, text: answers.append(text))
+        dispatcher.take(Inbound("A", "m1"))
+        (task,) = dispatcher.lanes["A"].tasks
+        await asyncio.wait([task])
+        return task.exception()
+
+    assert isinstance(virtually(work()), Interrupt)
+    assert answers == []
+
+
+def test_a_command_is_one_whatever_white_space_is_around_it() -> None:
+    desk = dispatch(arrivals("m1") + arrivals("\t/stop\n", at=0.5))
+    assert desk.answers == [("\t/stop\n", "Stopped 1 turn.")]
+
+
+def test_a_turn_that_waits_at_the_gate_is_none_that_a_close_has_stopped() -> None:
+    desk = Desk([], limit=1)
+
+    async def work() -> None:
+        for name in "ABC":
+            desk.dispatcher.take(Inbound(name, f"m {name}"))
+        await asyncio.sleep(0.5)
+        await desk.close()
+
+    virtually(work())
+    assert desk.closed == 1
+
+
+def test_two_stops_of_one_turn_are_one() -> None:
+    async def work() -> list[int]:
+        async def handle(message: Inbound, mailbox: Mailbox) -> None:
+            try:
+                await asyncio.sleep(10)
+            finally:
+                await asyncio.sleep(1)
+
+        dispatcher = Dispatcher(handle, answer=lambda *_: None)
+        dispatcher.take(Inbound("A", "a"))
+        await asyncio.sleep(0.5)
+        stops = [asyncio.create_task(dispatcher.stop("A")) for _ in range(2)]
+        return [await stop for stop in stops]
+
+    assert virtually(work()) == [1, 0]
+
+
+def test_a_turn_that_never_began_is_not_told_as_ended() -> None:
+    some = [Arrival(0, "A", "a"), Arrival(0, "B", "b"), Arrival(0.5, "B", "/stop")]
+    desk = dispatch(some, limit=1)
+    told = [(kind, data["message"]) for kind, data in desk.events if kind != "routed"]
+    assert [kind for kind, message in told if message == "b"] == ["unanswered"]
+    assert [kind for kind, message in told if message == "a"] == ["turn_start", "turn_end"]

@@ -58,3 +58,15 @@ def test_closing_it_takes_out_all_that_is_left_and_nothing_gets_in_again() -> No
     assert mailbox.closed
     assert not mailbox.offer(Inbound("ann", "late"))
     assert mailbox.close() == []
+
+
+def test_of_each_channel_the_newest_message_that_was_taken_is_remembered() -> None:
+    mailbox = Mailbox()
+    first, second, third = (Inbound("ann", text, text[0]) for text in ("a1", "b1", "a2"))
+    for letter in (first, second, third, Inbound("ann", "left", "c")):
+        mailbox.offer(letter)
+    assert mailbox.joined == {}
+    for _ in range(3):
+        mailbox.take()
+    mailbox.take_all()
+    assert mailbox.joined == {"a": third, "b": second}

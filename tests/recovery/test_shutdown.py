@@ -170,3 +170,22 @@ def test_what_was_abandoned_and_fails_later_leaves_no_complaint() -> None:
 
     asyncio.run(work())
     assert complaints == []
+
+
+def test_a_listener_that_is_gone_and_a_step_that_cannot_begin_stop_nothing() -> None:
+    parts = Parts()
+
+    def refuses() -> Any:
+        raise OSError("it cannot begin")
+
+    def gone(kind: str, **details: Any) -> None:
+        raise BrokenPipeError
+
+    async def program() -> list[StepEnd]:
+        steps = [Step("first", refuses, 1.0), Step("last", parts.takes("last", 0.1), 1.0)]
+        hurry = asyncio.get_running_loop().create_future()
+        return await shut_down(steps, hurry=hurry, observe=gone)
+
+    first, last = virtually(program())
+    assert (first.outcome, repr(first.said)) == ("failed", "OSError('it cannot begin')")
+    assert (last.outcome, last.said) == ("done", "last said")

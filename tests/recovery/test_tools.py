@@ -38,6 +38,14 @@ def test_the_same_arguments_of_another_tool_answer_or_tenant_are_another_call(
     assert call_key(run.owner, run.run_id, name, ARGUMENTS) != one
 
 
+def test_the_order_in_which_arguments_are_written_makes_no_other_call() -> None:
+    keys = [
+        call_key(RUN.owner, RUN.run_id, "create_ticket", arguments)
+        for arguments in ({"title": "VPN", "floor": 2}, {"floor": 2, "title": "VPN"})
+    ]
+    assert keys[0] == keys[1]
+
+
 @pytest.mark.parametrize("takes_nothing", [False, True])
 def test_a_call_without_arguments_is_admitted_only_for_a_tool_that_takes_none(
     takes_nothing: bool,

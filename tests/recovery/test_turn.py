@@ -29,6 +29,7 @@ from labkit.recovery.session import (
     begin_turn,
     close_turn,
 )
+from labkit.recovery.stream.record import ToolCall
 from labkit.recovery.tools import Tool, ToolRegistry
 from labkit.recovery.turn import MOST_CALLS, PATIENT
 
@@ -367,7 +368,31 @@ def test_a_tool_that_does_not_end_when_it_is_cancelled_holds_the_turn_for_a_boun
     world = play_turn([LOOK_UP], tools=tools, meanwhile=stops)
     assert ended[0] < 10
     assert world.statuses() == {"c1": UNKNOWN}
-    assert [kind for kind, _ in world.told][-1] == "late"
+    assert world.unhandled == []
+    assert world.stored == world.session
+
+
+def test_a_tool_that_does_not_end_at_its_limit_holds_the_turn_for_a_bounded_time() -> None:
+    def tools(world: World) -> ToolRegistry:
+        async def run(arguments: Mapping[str, Any], key: str) -> str:
+            until = asyncio.get_running_loop().time() + 100
+            while (left := until - asyncio.get_running_loop().time()) > 0:
+                try:
+                    await asyncio.sleep(left)
+                except asyncio.CancelledError:
+                    continue
+            return "much too late"
+
+        return ToolRegistry(Tool(name="read", run=run, limit=1))
+
+    async def waits(world: World, task: asyncio.Task[Any]) -> None:
+        await asyncio.wait([task])
+        assert asyncio.get_running_loop().time() < 20
+        await asyncio.sleep(200)
+
+    world = play_turn([LOOK_UP, ANSWER], tools=tools, meanwhile=waits)
+    assert world.error is None
+    assert world.statuses() == {"c1": UNKNOWN}
     assert world.unhandled == []
     assert world.stored == world.session
 
@@ -502,6 +527,31 @@ def test_a_letter_that_was_taken_is_in_the_history_wherever_a_cancel_strikes() -
         assert broken(world) == [], step
 
 
+# --- what is said
+
+
+def texts(world: World) -> list[str]:
+    return [row.content for row in world.session.messages if row.role == ASSISTANT and row.content]
+
+
+def test_every_text_of_the_model_that_is_kept_is_said_wherever_a_cancel_strikes() -> None:
+    steps, counts = play_turn(REFERENCE, mailbox=letters("and mine?")).steps, set()
+    for step in range(steps):
+        world = play_turn(REFERENCE, mailbox=letters("and mine?"), strikes=[step])
+        assert world.said == texts(world), step
+        counts.add(len(world.said))
+    assert counts == {0, 1, 2}
+
+
+def test_a_call_without_a_text_says_nothing() -> None:
+    assert play_turn([LOOK_UP, ANSWER]).said == ["It was sent."]
+
+
+def test_a_text_whose_write_was_refused_is_not_said() -> None:
+    world = play_turn(REFERENCE, store=Failing(lambda n: n == WRITES))
+    assert (world.said, texts(world)) == (["Let me look. "], ["Let me look. ", "It is sent."])
+
+
 # --- bad input of a model
 
 
@@ -555,3 +605,31 @@ def test_the_model_is_asked_with_the_steps_of_the_turn_so_far() -> None:
 
     play_turn([], ask=listening)
     assert asked == [[USER], [USER, ASSISTANT, TOOL]]
+
+
+def test_the_id_and_the_name_of_a_call_may_come_after_its_first_piece() -> None:
+    pieces = [
+        Delta("tool_call", '{"x":', index=0),
+        Delta("tool_call", "", index=0, call_id="a", name="read"),
+        Delta("tool_call", " 1}", index=0),
+    ]
+    world = play_turn([pieces, ANSWER])
+    made = [call for row in world.session.messages for call in row.calls]
+    assert made == [ToolCall("a", "read", '{"x": 1}')]
+
+
+def test_a_turn_asks_its_model_eight_times_at_most() -> None:
+    world = play_turn([LOOK_UP])
+    assert [kind for kind, _ in world.told].count("attempt") == 8
+
+
+def test_a_date_until_which_to_wait_is_read_by_the_turns_own_clock() -> None:
+    date = {"retry-after": "Thu, 01 Jan 1970 00:00:07 GMT"}  # this clock says 1970
+    world = play_turn([[ProviderError("busy", status=429, headers=date)], ANSWER])
+    assert [told["seconds"] for kind, told in world.told if kind == "wait"] == [7]
+
+
+def test_a_message_joins_the_turn_with_each_space_that_its_user_wrote() -> None:
+    text = "  def f():\n      return 1\n"
+    world = play_turn([LOOK_UP, ANSWER], mailbox=letters(text))
+    assert text in [row.content for row in world.session.messages]

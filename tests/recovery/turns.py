@@ -114,6 +114,7 @@ class World:
     keeper: Checkpointer
     mailbox: Mailbox
     shown: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)  # the calls that had their effect
     told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     answer: str | None = None
@@ -188,6 +189,7 @@ def play_turn(
     services = TurnServices(
         ask=ask or asks(*answers),
         show=shown,
+        said=world.said.append,
         policy=policy,
         random=Random(0),
         observe=world.observe,
@@ -243,8 +245,10 @@ def broken(world: World) -> list[str]:
         for name, end in status.items()
         if not (end != DONE or name in world.ran)
     ]
-    said = "".join(row.content for row in rows if row.role == ASSISTANT)
-    kept = said + "".join(draft.text for draft in session.drafts)
+    texts = [row.content for row in rows if row.role == ASSISTANT and row.content]
+    if world.said != texts[: len(world.said)]:
+        told.append(f"said {world.said}, kept {texts}")
+    kept = "".join(texts) + "".join(draft.text for draft in session.drafts)
     if not kept.startswith("".join(world.shown)):
         told.append(f"shown {world.shown}, kept {kept!r}")
     if session.turn is not None:

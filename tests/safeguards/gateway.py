@@ -13,6 +13,10 @@ GATEWAY: Final = "labkit/services/gateway.py"
 CHANNELS: Final = "labkit/services/channels.py"
 TRANSPORT: Final = "labkit/services/transport.py"
 TURNS: Final = "labkit/services/turns.py"
+COMMAND: Final = "labkit/commands/gateway.py"
+TURN: Final = "labkit/recovery/turn.py"
+MAILBOX: Final = "labkit/recovery/mailbox.py"
+DISPATCH: Final = "labkit/recovery/dispatch.py"
 
 _SHELL: Final = "tests/services/test_shell.py::"
 _SHUTDOWN: Final = "tests/recovery/test_shutdown.py::"
@@ -21,6 +25,13 @@ _CHANNELS: Final = "tests/services/test_channels.py::"
 _TRANSPORT: Final = "tests/services/test_transport.py::"
 _TURNS: Final = "tests/services/test_turns.py::"
 _COMMAND: Final = "tests/commands/test_gateway.py::"
+_TURN: Final = "tests/recovery/test_turn.py::"
+_MAILBOX: Final = "tests/recovery/test_mailbox.py::"
+_DISPATCH: Final = "tests/recovery/test_dispatch.py::"
+_FAILS: Final = (
+    f"{_DISPATCH}test_what_made_a_turn_fail_is_told_whole_and_all_who_wrote_in_it_get_a_short_line"
+)
+_WIDELY: Final = f"{_TURNS}test_each_answer_of_a_turn_goes_at_once_to_all_who_have_written_in_it"
 
 # name, file, old, new, and the tests that must go red
 _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
@@ -266,10 +277,181 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
     (
         "an answer that is kept is told",
+        TURN,
+        "    finally:\n        if text and",
+        "    except LookupError:\n        raise\n    else:\n        if text and",
+        (
+            f"{_TURNS}test_an_answer_that_a_stop_came_too_late_for_is_told",
+            f"{_TURN}test_every_text_of_the_model_that_is_kept_is_said_wherever_a_cancel_strikes",
+        ),
+    ),
+    (
+        "a text that could not be saved is not said",
+        TURN,
+        "if text and checkpoint.session.version > changed.version:",
+        "if text:",
+        (f"{_TURN}test_a_text_whose_write_was_refused_is_not_said",),
+    ),
+    (
+        "what is empty is not said",
+        TURN,
+        "if text and checkpoint.",
+        "if checkpoint.",
+        (f"{_TURN}test_a_call_without_a_text_says_nothing",),
+    ),
+    (
+        "an answer that another message follows is said",
+        TURN,
+        'await _say(text, add_step(checkpoint.session, step), "said", checkpoint, services)',
+        'await checkpoint.save(add_step(checkpoint.session, step), "said")',
+        (_WIDELY,),
+    ),
+    (
+        "who has joined a turn is remembered",
+        MAILBOX,
+        "        self.joined[message.channel] = message\n",
+        "",
+        (
+            f"{_MAILBOX}test_of_each_channel_the_newest_message_that_was_taken_is_remembered",
+            _WIDELY,
+        ),
+    ),
+    (
+        "who has joined a turn is answered",
         TURNS,
-        "            if mailbox.closed:  # the",
-        "            if False:  # the",
-        (f"{_TURNS}test_an_answer_that_a_stop_came_too_late_for_is_told",),
+        "in {message.channel: message, **mailbox.joined}.values():",
+        "in [message]:",
+        (_WIDELY,),
+    ),
+    (
+        "who has joined a turn hears that it failed",
+        DISPATCH,
+        "in {message.channel: message, **turn.mailbox.joined}.values():",
+        "in [message]:",
+        (_FAILS,),
+    ),
+    (
+        "what made a turn fail is told",
+        DISPATCH,
+        'self._tell("turn_failed", message, error=f"{type(error).__name__}: {error}")',
+        "pass",
+        (
+            _FAILS,
+            f"{_COMMAND}test_what_fails_is_told_whole_to_the_operator_and_shortly_to_the_user",
+        ),
+    ),
+    (
+        "a channel that fails ends no turn",
+        TURNS,
+        "            except Exception as error:\n",
+        "            except LookupError as error:\n",
+        (f"{_TURNS}test_a_channel_that_fails_ends_no_turn_and_is_told",),
+    ),
+    (
+        "a command never reaches the model",
+        TURNS,
+        "if command := _command(message):",
+        "if command := '':",
+        (
+            f"{_TURNS}test_a_command_is_answered_in_one_line_and_never_reaches_the_model"
+            "[/help-Commands: ]",
+        ),
+    ),
+    (
+        "a command that was not answered is not kept for the model",
+        TURNS,
+        "        if _command(message):\n            return\n",
+        "",
+        (
+            f"{_TURNS}test_a_command_is_answered_in_one_line_and_never_reaches_the_model"
+            "[/help-Commands: ]",
+        ),
+    ),
+    (
+        "an answer goes to those only who wrote for its session",
+        CHANNELS,
+        "if session in sessions:",
+        "if True:",
+        (
+            f"{_CHANNELS}"
+            "test_an_answer_goes_to_every_connection_that_wrote_for_the_session_and_is_open",
+        ),
+    ),
+    (
+        "a line that is too long is told",
+        CHANNELS,
+        "        say(TOO_LONG)\n",
+        "        pass\n",
+        (
+            f"{_CHANNELS}test_what_is_not_utf8_or_too_long_does_no_harm",
+            f"{_CHANNELS}test_a_terminals_line_that_is_too_long_is_told",
+        ),
+    ),
+    (
+        "who is cut off can read why",
+        CHANNELS,
+        "                while await reader.read(LONGEST):\n                    pass\n",
+        "                pass\n",
+        (f"{_CHANNELS}test_a_client_who_goes_on_writing_reads_why_it_is_cut_off",),
+    ),
+    (
+        "who never stops writing is cut off",
+        CHANNELS,
+        "asyncio.timeout(LINGER)",
+        "asyncio.timeout(60)",
+        (f"{_CHANNELS}test_a_client_who_never_stops_writing_is_cut_off_all_the_same",),
+    ),
+    (
+        "clients are told that the gateway is closing",
+        CHANNELS,
+        "                _write(writer, CLOSING)\n",
+        "",
+        (f"{_CHANNELS}test_after_the_cancel_nothing_is_read_and_answers_still_go_out",),
+    ),
+    (
+        "a program's bounds are numbers",
+        SHELL,
+        "if not numbers or not 0",
+        "if not 0",
+        (f"{_SHELL}test_a_bound_that_is_none_is_refused[wrong2]",),
+    ),
+    (
+        "a program's folder is a path",
+        SHELL,
+        "not isinstance(folder, (str, os.PathLike)) or not",
+        "not",
+        (f"{_SHELL}test_a_folder_of_a_wrong_type_is_named[None]",),
+    ),
+    (
+        "no key stands on the operator's console",
+        COMMAND,
+        'scrub(details["error"])',
+        'details["error"]',
+        (f"{_COMMAND}test_what_is_told_to_the_operator_is_one_line_without_keys",),
+    ),
+    (
+        "a recovery makes no session",
+        COMMAND,
+        "if not path.exists():",
+        "if False:",
+        (f"{_COMMAND}test_a_session_that_is_not_there_is_not_made_by_its_recovery",),
+    ),
+    (
+        "a folder that is none is refused before anything is written",
+        COMMAND,
+        "if not folder.strip() or (",
+        "if False and (",
+        (
+            f"{_COMMAND}"
+            "test_a_folder_that_is_a_file_or_has_no_name_is_refused_in_a_clear_line[file]",
+        ),
+    ),
+    (
+        "a limit that is no number is one line",
+        COMMAND,
+        "limit_from_environment()  # an",
+        "pass  # an",
+        (f"{_COMMAND}test_a_limit_that_is_no_number_is_named",),
     ),
     (
         "an end is no user's stop",
@@ -280,7 +462,7 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
     (
         "a session that the disk refused is no good end",
-        "labkit/commands/gateway.py",
+        COMMAND,
         "int(bool(files.failures) or any(",
         "int(any(",
         (f"{_COMMAND}test_a_session_that_cannot_be_flushed_is_named",),

@@ -202,8 +202,8 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a merge that cuts from one character on has not solved it",
         TRIALS,
-        "_same(merge(*case), merge_overlap(*case))",
-        "_same(merge(*case), merge_overlap(*case, min_overlap=1))",
+        "same(merge(*case), merge_overlap(*case))",
+        "same(merge(*case), merge_overlap(*case, min_overlap=1))",
         (f"{_EXERCISES}test_it_is_unsolved_as_handed_out[04.merge]",),
     ),
 )

@@ -33,9 +33,6 @@ _ENDS: Final = f"{_CANCEL}work_that_must_end_ends_whatever_cancels_arrive_and_th
 _REPAIRED: Final = f"{_SESSION}a_repaired_history_has_one_result_for_each_call_and_is_repaired_once"
 _FEW: Final = f"{_DISPATCH}every_message_of_any_few_is_handled_once_and_in_order"
 _CLOSE: Final = f"{_DISPATCH}a_close_at_any_step_loses_nothing"
-_STUBBORN: Final = (
-    f"{_TURN}a_tool_that_does_not_end_when_it_is_cancelled_holds_the_turn_for_a_bounded_time"
-)
 _DAMAGE: Final = f"{_FILES}whatever_the_damage_a_file_is_not_taken_for_whole"
 _FULL: Final = (
     f"{_FILES}a_disk_that_is_full_at_any_byte_leaves_the_old_file_and_the_session_goes_on"
@@ -242,23 +239,16 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a turn waits for the tools that it has cancelled",
         CALLS,
-        "await to_the_end(asyncio.wait(tasks, timeout=CLEAN_UP))",
+        "await asyncio.gather(*tasks, return_exceptions=True)",
         "pass",
         (f"{_TURN}a_cancel_ends_the_tools_that_run_and_waits_for_their_clean_up", _SWEEP),
     ),
     (
         "a tool's clean-up survives a second cancel",
         CALLS,
-        "await to_the_end(asyncio.wait(tasks, timeout=CLEAN_UP))",
-        "await asyncio.wait(tasks, timeout=CLEAN_UP)",
+        "await to_the_end(asyncio.wait([task], timeout=CLEAN_UP))",
+        "await asyncio.wait([task], timeout=CLEAN_UP)",
         (_PAIRS,),
-    ),
-    (
-        "a tool that does not end is not waited for without end",
-        CALLS,
-        "await to_the_end(asyncio.wait(tasks, timeout=CLEAN_UP))",
-        "await to_the_end(asyncio.wait(tasks))",
-        (_STUBBORN,),
     ),
     (
         "a cancel ends the tools that run",
@@ -266,13 +256,6 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         "task.cancel()  # which does nothing to one that has ended",
         "pass",
         (f"{_TURN}a_cancel_ends_the_tools_that_run_and_waits_for_their_clean_up",),
-    ),
-    (
-        "a result that comes after its turn is no step of it",
-        CALLS,
-        "if over.is_set():",
-        "if False:",
-        (_STUBBORN,),
     ),
     (
         "a call is marked before it begins",
@@ -299,17 +282,10 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         (f"{_CALLS}a_tool_that_cancels_itself_has_failed_and_does_not_end_the_turn",),
     ),
     (
-        "a tool's own timeout is a failure and not an unknown end",
-        CALLS,
-        "if isinstance(error, TimeoutError) and clock.expired():",
-        "if isinstance(error, TimeoutError):",
-        (f"{_CALLS}a_tool_that_raises_is_a_result_and_the_turn_goes_on",),
-    ),
-    (
         "a tool that hangs is given up",
         CALLS,
-        "async with asyncio.timeout(tool.limit) as clock:",
-        "async with asyncio.timeout(None) as clock:",
+        "await asyncio.wait([task], timeout=tool.limit)",
+        "await asyncio.wait([task])",
         (
             f"{_CALLS}a_tool_that_hangs_is_given_up_after_its_limit_and_its_end_is_unknown",
             f"{_CASES}case_48_a_call_that_is_given_up_is_unknown_and_is_not_begun_again",
@@ -383,8 +359,8 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "calls side by side are kept apart",
         TURN,
-        "calls[piece.index] = _joined(calls.get(piece.index), piece)",
-        "calls[0] = _joined(calls.get(0), piece)",
+        "place = _place(piece, calls)",
+        "place = 0",
         (f"{_TURN}the_pieces_of_a_call_are_joined_and_calls_side_by_side_are_kept_apart",),
     ),
     (
@@ -435,8 +411,8 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a store that fails does not hide what ended the turn",
         TURN,
-        "except (RecoveryError, OSError) as error:",
-        "except RecoveryError as error:",
+        "    except Exception as error:\n        interruption.add_note",
+        "    except RecoveryError as error:\n        interruption.add_note",
         (f"{_TURN}a_store_that_refuses_everything_does_not_hide_its_error_and_memory_is_whole",),
     ),
     # --- dispatch
@@ -495,8 +471,8 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a message whose turn never began is kept",
         DISPATCH,
-        "if not turn.begun and self._unanswered:",
-        "if False:",
+        "await to_the_end(self._keep(message))",
+        "pass",
         (f"{_DISPATCH}a_stop_at_the_gate_keeps_the_message_as_unanswered", _CLOSE),
     ),
     (
@@ -509,8 +485,8 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a turn that was over is not counted as stopped",
         DISPATCH,
-        "if not turn.mailbox.closed:",
-        "if True:",
+        'turn.outcome = "done" if turn.mailbox.closed else "stopped"',
+        'turn.outcome = "stopped"',
         (f"{_DISPATCH}a_turn_whose_answer_was_being_saved_is_not_stopped",),
     ),
     (

@@ -17,7 +17,7 @@ _ROWS: Final = (
     (
         "a call with two results is found",
         _JUDGE,
-        "if Counter(asked) != Counter(answered):",
+        "if asked != answered:",
         "if set(asked) != set(answered):",
         (f"{_CASE}[a call with two]",),
     ),
@@ -58,9 +58,9 @@ _ROWS: Final = (
     (
         "another session's text is not looked for",
         _JUDGE,
-        'if event.actor == "page" and event.get("session") == session:',
-        'if event.actor == "page":',
-        (f"{_CASE}[another session's text]",),
+        'if _on_a_page(event) and event["session"] == session:',
+        "if _on_a_page(event):",
+        (f"{_JUDGES}test_each_session_keeps_the_text_of_its_own_page",),
     ),
     (
         "text is looked for answer by answer",
@@ -89,8 +89,8 @@ _ROWS: Final = (
     (
         "messages of two sessions have no order",
         _JUDGE,
-        "one[0] == two[0] and one[1] > two[1]",
-        "one[1] > two[1]",
+        "ordered = sorted(kept, key=lambda message: message[0])",
+        "ordered = kept",
         (f"{_JUDGES}test_messages_of_two_sessions_have_no_order_among_them",),
     ),
     (
@@ -113,6 +113,24 @@ _ROWS: Final = (
         "            level[event.time] = number\n",
         "            level.setdefault(event.time, number)\n",
         (f"{_LANES}test_the_level_is_that_of_the_end_of_each_moment",),
+    ),
+    (
+        "a room that makes no sense is refused",
+        "labkit/recovery/dispatch.py",
+        "if type(self.room) is not int or self.room < 0:",
+        "if False:",
+        (
+            f"{_DISPATCH}test_a_concurrency_that_makes_no_sense_names_its_field[room--1]",
+            "tests/teaching/test_panel.py::"
+            "test_a_room_that_makes_no_sense_is_refused_and_the_picture_stays",
+        ),
+    ),
+    (
+        "a run that died before any turn says of what",
+        "labkit/teaching/lanes.py",
+        "if run.error else",
+        "if False else",
+        (f"{_LANES}test_a_run_that_died_before_any_turn_says_of_what",),
     ),
     (
         "a tool that was cut is not told as done",
@@ -164,9 +182,111 @@ _ROWS: Final = (
     (
         "a session that cannot be put away stays",
         "labkit/services/turns.py",
-        "with suppress(SessionError):",
-        "with suppress(KeyError):",
+        "except SessionError:",
+        "except KeyError:",
         (f"{_TURNS}test_a_session_that_cannot_be_put_away_stays_and_its_turn_is_answered",),
+    ),
+    (
+        "what starts others for ever is given up",
+        "labkit/services/process_tree.py",
+        "and time.monotonic() < until:\n        for process in fresh:",
+        "and True:\n        for process in fresh:",
+        (
+            "tests/services/test_process_tree.py::"
+            "test_what_starts_others_faster_than_it_is_found_is_given_up",
+        ),
+    ),
+    (
+        "a result that is there is saved, whatever comes",
+        "labkit/recovery/calls.py",
+        """            if finished:  # breakpoint: result check
+                await self._ended(call, *task.result())
+        if not finished:""",
+        """            pass
+        if finished:
+            await self._ended(call, *task.result())
+        else:""",
+        (
+            "tests/scenarios/test_sweeps.py::test_what_is_careful_holds_at_every_point[turn.reference]",
+        ),
+    ),
+    (
+        "a tool that heeds no cancel holds up nobody at its limit",
+        "labkit/recovery/calls.py",
+        "await to_the_end(asyncio.wait([task], timeout=CLEAN_UP))",
+        "await to_the_end(asyncio.wait([task]))",
+        (
+            "tests/recovery/test_turn.py::"
+            "test_a_tool_that_does_not_end_at_its_limit_holds_the_turn_for_a_bounded_time",
+        ),
+    ),
+    (
+        "a shutdown goes on where nobody listens any more",
+        "labkit/recovery/shutdown.py",
+        "with suppress(Exception):  # whoever listens may be gone already",
+        "if True:",
+        (
+            "tests/recovery/test_shutdown.py::"
+            "test_a_listener_that_is_gone_and_a_step_that_cannot_begin_stop_nothing",
+        ),
+    ),
+    (
+        "a flush writes no session that was let go meanwhile",
+        "labkit/stores/session_files.py",
+        "if self._held.get(held.session.session_id) is held:  # else it was let go meanwhile",
+        "if True:",
+        (
+            "tests/stores/test_session_files.py::"
+            "test_a_flush_writes_nothing_over_a_session_that_was_let_go_meanwhile",
+        ),
+    ),
+    (
+        "a tuple's first item is told once",
+        "labkit/simulation/freeze.py",
+        "return tuple([plain(name, item) for item in value])",
+        "return tuple([value[0] if item is name else plain(name, item) for item in value])",
+        ("tests/simulation/test_freeze.py::test_an_item_that_is_named_like_its_tuple_stays",),
+    ),
+    (
+        "one turn is stopped once",
+        "labkit/recovery/dispatch.py",
+        'return int(first and turn.outcome == "stopped")',
+        'return int(turn.outcome == "stopped")',
+        ("tests/recovery/test_dispatch.py::test_two_stops_of_one_turn_are_one",),
+    ),
+    (
+        "a turn that never began is no end of one",
+        "labkit/recovery/dispatch.py",
+        "            if turn.begun:\n",
+        "            if True:\n",
+        ("tests/recovery/test_dispatch.py::test_a_turn_that_never_began_is_not_told_as_ended",),
+    ),
+    (
+        "a call in flight when the server is left is told",
+        "labkit/services/transport.py",
+        "        finally:  # also where nobody listens any more\n",
+        "        else:\n",
+        (
+            "tests/services/test_transport.py::"
+            "test_a_call_in_flight_when_the_server_is_left_is_told",
+        ),
+    ),
+    (
+        "what is nested too deep is nonsense like any other",
+        "labkit/services/transport.py",
+        "told = strict_json(line.decode())",
+        "told = json.loads(line)",
+        (
+            "tests/services/test_transport.py::"
+            "test_a_call_to_a_server_that_goes_or_talks_nonsense_is_unknown",
+        ),
+    ),
+    (
+        "a pair of faults strikes two steps",
+        "labkit/simulation/explore.py",
+        "if point.event > after or (on_tasks and point.event == after) or after < 0:",
+        "if point.event >= after:",
+        ("tests/simulation/test_explore.py::test_a_pair_strikes_two_steps_and_not_one_step_twice",),
     ),
 )
 

@@ -533,7 +533,7 @@ _JUDGES = (
     _made(
         "a swallowed cancel is found",
         "judge.py",
-        'if event["task"] not in told or event["outcome"] == "cancelled":',
+        'if event["task"] not in told or event["outcome"] not in ("result", "error"):',
         'if event["outcome"] != "nothing":',
         _NO + "[cancel_swallowed-retry.swallow]",
     ),
@@ -548,7 +548,7 @@ _JUDGES = (
     _made(
         "a cancel that left is no finding",
         "judge.py",
-        'if event["task"] not in told or event["outcome"] == "cancelled":',
+        'if event["task"] not in told or event["outcome"] not in ("result", "error"):',
         'if event["task"] not in told:',
         _JUDGE + "test_a_cancel_that_left_or_met_another_task_is_no_finding",
     ),

@@ -146,3 +146,37 @@ def test_text_of_an_attempt_that_was_made_again_is_not_the_answer_that_was_saved
 def test_a_run_that_nothing_interrupts_has_no_facts() -> None:
     with pytest.raises(SimulationError, match="nothing was interrupted"):
         facts.retried(simulate("retry.many_scripts").trace)
+
+
+def test_text_that_a_message_holds_was_kept_when_it_was_said() -> None:
+    row = ("assistant", "Let me look.", (), "", "")
+    session = {"messages": (row,), "checkpoint": None, "drafts": (), "running": ()}
+    events = trace(
+        (0, "page", "shown", {"text": "Let me look."}),
+        (1, "session", "checkpoint", {"step": "said"}),
+        (2, "session", "checkpoint", {"step": "tool"}),
+        (3, "user", "cancel"),
+        (4, "lab", "left", {"ann": tuple(session.items())}),
+    )
+    assert facts.text_kept(events) == facts.Fact(MESSAGE, 1)
+
+
+def test_of_several_turns_the_last_one_to_end_decides() -> None:
+    ends = [(0, "lab", "end", {"task": "turn", "outcome": told}) for told in ("error", "result")]
+    assert facts.outcome_of_turn(trace(*ends)) == facts.Fact("result", 1)
+
+
+def test_a_turn_that_starts_after_the_first_one_has_ended_is_not_beside_it() -> None:
+    first, second = ({"session": "ann", "message": text} for text in ("a1", "a2"))
+    events = trace(
+        *((0, "user", "sends", {"session": "ann", "text": text}) for text in ("a1", "a2")),
+        (0, "dispatcher", "turn_start", first),
+        (1, "dispatcher", "turn_end", first),
+        (1, "dispatcher", "turn_start", second),
+    )
+    assert facts.second_message(events) == facts.Fact("a turn of its own, after the first one", 4)
+
+
+def test_the_first_start_that_makes_it_so_many_decides() -> None:
+    events = trace(*((0, "dispatcher", kind) for kind in ("turn_start", "turn_end") * 2))
+    assert facts.at_a_time(events) == facts.Fact("1", 0)

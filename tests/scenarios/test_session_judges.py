@@ -91,10 +91,19 @@ CASES: dict[str, tuple[list[tuple[Any, ...]], set[str]]] = {
         [CRASH, effect("pay"), effect("pay"), left(ASKED, tool("c1", "done"))],
         {"effect_forgotten"},
     ),
+    "two effects and one result": (
+        [
+            effect("pay"),
+            effect("pay"),
+            left(said("", ("a", "pay"), ("b", "pay")), tool("a", "done"), tool("b", "unknown")),
+        ],
+        {"result_lost"},
+    ),
     "text in a message": ([shown("It "), shown("was"), left(said("It was sent"))], set()),
     "text in a draft": ([shown("It "), shown("was"), left(drafts=("It was",))], set()),
     "text in the checkpoint": ([shown("It was"), left(checkpoint=(said("It was"),))], set()),
     "text in none": ([shown("It "), shown("was"), left(drafts=("It ",))], {"draft_lost"}),
+    "text whose end is in none": ([shown("It was sent"), left(drafts=("It was",))], {"draft_lost"}),
     "two answers, each kept": (
         [
             shown("One."),
@@ -104,7 +113,25 @@ CASES: dict[str, tuple[list[tuple[Any, ...]], set[str]]] = {
         ],
         set(),
     ),
-    "another session's text": ([shown("It was", "bob"), left(user("q"))], set()),
+    "text of a session that is not stored": (
+        [shown("It was", "bob"), left(user("q"))],
+        {"draft_lost"},
+    ),
+    "results in another order": (
+        [
+            left(
+                said("", ("a", "pay"), ("b", "pay")),
+                tool("b", "done"),
+                tool("a", "done"),
+            )
+        ],
+        {"call_unanswered"},
+    ),
+    "a right order in which a text comes again": (
+        [sends("ok"), sends("a2"), sends("ok"), left(user("ok"), user("a2"), user("ok"))],
+        set(),
+    ),
+    "a command with a blank before it": ([sends(" /stop"), left()], set()),
     "two changes, one after the other": (
         [
             effect("note", notes=1),
@@ -146,6 +173,10 @@ CASES: dict[str, tuple[list[tuple[Any, ...]], set[str]]] = {
     ),
     "a message that is gone": ([sends("a"), sends("b"), left(user("a"))], {"message_lost"}),
     "gone with the process": ([sends("a"), CRASH, left()], set()),
+    "gone at a fault that is no crash": (
+        [sends("a"), (0, "lab", "fault", {"fault": "cancel", "point": 3}), left()],
+        {"message_lost"},
+    ),
     "dropped, and told so": (
         [sends("a"), (1, "dispatcher", "dropped", {"session": "ann", "message": "a"}), left()],
         set(),
@@ -180,3 +211,16 @@ def test_messages_of_two_sessions_have_no_order_among_them() -> None:
     kept = {name: (("messages", (user(name),)), ("checkpoint", None)) for name in ("bob", "ann")}
     events = trace(sends("ann"), sends("bob", "bob"), (9, "lab", "left", kept))
     assert list(session_judges.message_reordered(events)) == []
+
+
+def test_the_end_of_one_of_two_turns_leaves_the_other_one_running() -> None:
+    events = trace(turn("start"), turn("start"), turn("end"), turn("start"))
+    assert [found.event for found in session_judges.session_overlap(events)] == [1, 3]
+
+
+def test_each_session_keeps_the_text_of_its_own_page() -> None:
+    bob = (("messages", (said("It was"),)), ("checkpoint", None), ("running", ()), ("drafts", ()))
+    ann = (("messages", (said("Hi"),)), ("checkpoint", None), ("running", ()), ("drafts", ()))
+    left_behind = (9, "lab", "left", {"ann": ann, "bob": bob})
+    events = trace(shown("Hi"), shown("It was", "bob"), left_behind)
+    assert list(session_judges.draft_lost(events)) == []

@@ -11,7 +11,7 @@ from labkit.simulation import Run
 
 FLAWS = {
     "turn.swallows": {"cancel_swallowed"},
-    "turn.rolls_back": {"draft_lost", "effect_forgotten", "result_lost"},
+    "turn.rolls_back": {"draft_lost", "effect_forgotten", "message_lost", "result_lost"},
     "turn.saves_late": {"effect_forgotten", "result_lost"},
     "turn.trusting": {"lost_update"},
     "sessions.no_lock": {"session_overlap"},
@@ -71,6 +71,11 @@ def test_text_before_the_tools_and_the_answer_after_them_are_two_segments() -> N
         ("Let me look.", "tools"),
         ("The refund was sent on Monday.", ""),
     ]
+
+
+def test_a_segment_that_no_tool_has_ended_says_that_the_next_one_begins() -> None:
+    trace = simulate("sessions.three").trace
+    assert [event["reason"] for event in trace if event.kind == "segment_end"] == ["next"]
 
 
 def test_a_message_joins_the_running_turn() -> None:

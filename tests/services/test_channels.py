@@ -14,7 +14,15 @@ import pytest
 from labkit.providers.process import ServerError
 from labkit.recovery.mailbox import Inbound
 from labkit.services import channels
-from labkit.services.channels import FORM, LONGEST, TcpChannel, TerminalChannel, answering
+from labkit.services.channels import (
+    CLOSING,
+    FORM,
+    LONGEST,
+    TOO_LONG,
+    TcpChannel,
+    TerminalChannel,
+    answering,
+)
 from tests.services.processes import until
 
 pytestmark = pytest.mark.socket
@@ -88,20 +96,24 @@ def test_each_line_of_an_answer_names_its_session() -> None:
     within(20, work())
 
 
-def test_an_answer_goes_to_the_connection_that_wrote_last_and_to_none_that_is_gone() -> None:
+def test_an_answer_goes_to_every_connection_that_wrote_for_the_session_and_is_open() -> None:
     async def work() -> None:
         async with open_channel() as (channel, inbound, _):
-            first, second = await Client.to(channel), await Client.to(channel)
-            for client in (first, second):
-                client.write("ann: hello")
+            first, second, other = [await Client.to(channel) for _ in range(3)]
+            for client, name in ((first, "ann"), (second, "ann"), (second, "bob"), (other, "bob")):
+                client.write(f"{name}: hello")
                 await inbound.get()
-            channel.send("ann", "to the second")
-            assert await second.reads() == "ann: to the second\n"
+            channel.send("ann", "to two")
             channel.send("nobody", "is lost")
+            assert (await first.reads(), await second.reads()) == ("ann: to two\n",) * 2
             second.writer.close()
-            await until(lambda: len(channel._open) == 1)
-            assert channel._writers == {}
-            channel.send("ann", "is lost")
+            await until(lambda: len(channel._open) == 2)
+            channel.send("ann", "to one")
+            channel.send("bob", "to another")
+            assert (await first.reads(), await other.reads()) == (
+                "ann: to one\n",
+                "bob: to another\n",
+            )
 
     within(20, work())
 
@@ -125,9 +137,41 @@ def test_what_is_not_utf8_or_too_long_does_no_harm() -> None:
             odd.writer.write(b"ann: caf\xe9\n")
             assert (await inbound.get()).text == "caf\ufffd"
             long.write("ann: " + "x" * (2 * LONGEST))
-            assert await long.reads() == ""
+            assert [await long.reads(), await long.reads()] == [f"{TOO_LONG}\n", ""]
             good.write("bob: hello")
             assert (await inbound.get()).session == "bob"
+
+    within(20, work())
+
+
+def test_a_client_who_goes_on_writing_reads_why_it_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(channels, "LINGER", 10)
+
+    async def work() -> None:
+        async with open_channel() as (channel, _, _):
+            client = await Client.to(channel)
+            client.writer.write(b"ann: " + b"x" * (200 * LONGEST))  # much more than a socket holds
+            await client.writer.drain()
+            assert [await client.reads(), await client.reads()] == [f"{TOO_LONG}\n", ""]
+            client.writer.close()
+
+    within(20, work())
+
+
+def test_a_client_who_never_stops_writing_is_cut_off_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(channels, "LINGER", 0.05)
+
+    async def work() -> None:
+        async with open_channel() as (channel, _, _):
+            client = await Client.to(channel)
+            with suppress(ConnectionError):
+                while True:  # else it ends at the time limit
+                    client.writer.write(b"x" * LONGEST)
+                    await client.writer.drain()
 
     within(20, work())
 
@@ -146,7 +190,7 @@ def test_after_the_cancel_nothing_is_read_and_answers_still_go_out() -> None:
             with pytest.raises(ConnectionError):
                 await Client.to(channel)
             await channel.stop()
-            assert await ann.reads() == ""
+            assert [await ann.reads(), await ann.reads()] == [f"{CLOSING}\n", ""]
             assert inbound.empty()
 
     within(20, work())
@@ -163,7 +207,7 @@ def test_what_was_sent_is_read_to_its_end_before_the_connection_closes() -> None
             stopping = asyncio.create_task(channel.stop())
             told = await ann.reader.read()
             await stopping
-            assert len(told) == 900_006
+            assert told.removeprefix(b"ann: ") == b"x" * 900_000 + f"\n{CLOSING}\n".encode()
 
     within(20, work())
 
@@ -230,6 +274,20 @@ def test_a_terminals_lines_are_one_session_and_answers_are_printed() -> None:
         answering([channel])(Inbound("terminal", "", "terminal"), "Here.")
         await channel.stop()
         assert printed.getvalue() == "Here.\n"
+        os.close(source)
+
+    within(20, work())
+
+
+def test_a_terminals_line_that_is_too_long_is_told() -> None:
+    async def work() -> None:
+        source, end = os.pipe()
+        printed = io.StringIO()
+        running = asyncio.create_task(TerminalChannel(source, printed).run(Inbox()))
+        await asyncio.to_thread(os.write, end, b"x" * (2 * LONGEST))
+        await asyncio.wait_for(running, 10)
+        assert printed.getvalue() == f"{TOO_LONG}\n"
+        os.close(end)
         os.close(source)
 
     within(20, work())

@@ -402,7 +402,23 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         run(["ls"], tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": float("nan")}, {"most": 1}])
+@pytest.mark.parametrize("folder", [None, 7, b"here"])
+def test_a_folder_of_a_wrong_type_is_named(folder: Any) -> None:
+    with pytest.raises(NotStarted, match=r"there is no folder .*: make it first"):
+        run(["ls"], folder)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"limit": 0},
+        {"limit": float("nan")},
+        {"limit": "5"},
+        {"limit": None},
+        {"most": 1},
+        {"most": "9"},
+    ],
+)
 def test_a_bound_that_is_none_is_refused(wrong: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="seconds above 0, at least 2"):
         run(["ls"], tmp_path, **wrong)

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio import create_memory_object_stream
 
 from labkit.services import transport
 from labkit.services.tool_program import TOOLS, answer
-from labkit.services.transport import TOOL_PROGRAM, ServerGone, tool_server
+from labkit.services.transport import TOOL_PROGRAM, ServerGone, ToolServer, tool_server
 from tests.services.processes import left_over, nothing_is_left, python, until, written
 
 pytestmark = [
@@ -131,6 +132,7 @@ def test_a_cancel_ends_the_server_and_leaves(tmp_path: Path) -> None:
         "input(); print('{}'); input()",
         "input(); print('7'); input()",
         "input(); print('half a line', end='')",
+        "input(); print('[' * 100_000 + ']' * 100_000); input()",
     ],
 )
 def test_a_call_to_a_server_that_goes_or_talks_nonsense_is_unknown(
@@ -156,10 +158,58 @@ def test_a_call_that_is_cancelled_leaves_the_others_alone(tmp_path: Path) -> Non
     within(20, work())
 
 
+def test_a_second_answer_to_a_call_is_no_answer() -> None:
+    async def work() -> None:
+        to, asked = create_memory_object_stream[bytes](1)
+        says, out = create_memory_object_stream[bytes](1)
+        with to, asked, says, out:
+            server = ToolServer(to, out)  # type: ignore[arg-type]  # it only sends and receives
+            listening = asyncio.create_task(server.listen())
+            call = asyncio.create_task(server.call("look_up", {}))
+            await asked.receive()
+            says.send_nowait(b'{"id": 1, "result": "one"}\n{"id": 1, "result": "two"}\n')
+            assert await call == "one"
+            says.close()
+            await listening
+
+    within(5, work())
+
+
+def test_a_call_that_has_ended_is_waited_for_no_more(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with tool_server(TOOL_PROGRAM, folder=tmp_path) as server:
+            await server.call("look_up", {"order": 17})
+            call = asyncio.create_task(server.call("read_policy", {}))
+            await asyncio.sleep(0)
+            assert len(server._waiting) == 1
+            call.cancel()
+            await asyncio.wait([call])
+            assert server._waiting == {}
+
+    within(20, work())
+
+
 def test_a_server_that_cannot_be_started_says_so(tmp_path: Path) -> None:
     async def work() -> None:
         with pytest.raises(FileNotFoundError, match="no-such-program"):
             async with tool_server(["no-such-program"], folder=tmp_path):
                 pass
+
+    within(20, work())
+
+
+def test_a_call_in_flight_when_the_server_is_left_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "PATIENCE", 0.1)
+
+    async def work() -> None:
+        async with tool_server(
+            python("import time; input(); time.sleep(60)"), folder=tmp_path
+        ) as it:
+            calling = asyncio.create_task(it.call("look_up", {}))
+            await asyncio.sleep(0)
+        with pytest.raises(ServerGone):
+            await calling
 
     within(20, work())

@@ -18,6 +18,7 @@ from labkit.stores.session_files import SessionFiles, SessionNotSaved
 from tests.services.processes import until
 
 HELLO = Inbound("ann", "hello", "tcp")
+ANSWER = "The refund was sent on Monday."
 
 
 def turns(files: SessionFiles, said: list[str], *, stopped: bool = True) -> Turns:
@@ -55,6 +56,65 @@ def test_a_message_whose_turn_never_began_is_kept_with_the_reason(
         ("user", "hello"),
         ("note", f"This turn ended without an answer: {why}."),
     ]
+
+
+def test_each_answer_of_a_turn_goes_at_once_to_all_who_have_written_in_it(tmp_path: Path) -> None:
+    told: list[tuple[str, str, int]] = []
+    files, mailbox = SessionFiles(tmp_path), Mailbox()
+
+    def answer(message: Inbound, text: str) -> None:
+        told.append((message.channel, text, len(mailbox)))
+
+    mailbox.offer(Inbound("ann", "and mine?", "terminal"))
+    served = Turns(load("plain-answer"), files, answer, 1_000, lambda: True)
+    asyncio.run(served.handle(HELLO, mailbox))
+    files.close()
+    assert told == [("tcp", ANSWER, 1), ("tcp", ANSWER, 0), ("terminal", ANSWER, 0)]
+
+
+def test_a_channel_that_fails_ends_no_turn_and_is_told(tmp_path: Path) -> None:
+    said: list[str] = []
+    failed: list[tuple[str, dict[str, Any]]] = []
+    files, mailbox = SessionFiles(tmp_path), Mailbox()
+
+    def answer(message: Inbound, text: str) -> None:
+        if message.channel == "tcp":
+            raise BrokenPipeError("nobody reads")
+        said.append(text)
+
+    mailbox.offer(Inbound("ann", "and mine?", "terminal"))
+    served = turns(files, [])
+    served.answer = answer
+    served.observe = lambda kind, **details: failed.append((kind, details))
+    asyncio.run(served.handle(HELLO, mailbox))
+    files.close()
+    assert said == [ANSWER]
+    about = {"session": "ann", "message": "hello", "error": "BrokenPipeError"}
+    assert failed == [("not_told", about)] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [("/help", "Commands: "), ("  /help me", "Commands: "), ("/new x", "There is no /new. Comm")],
+)
+def test_a_command_is_answered_in_one_line_and_never_reaches_the_model(
+    text: str, begins: str, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    files = SessionFiles(tmp_path)
+    served = turns(files, said)
+
+    async def work() -> None:
+        await served.handle(Inbound("ann", text, "tcp"), Mailbox())
+        await served.unanswered(Inbound("ann", text, "tcp"))
+
+    asyncio.run(work())
+    files.close()
+    (told,) = said
+    assert told.startswith(f"ann: {begins}")
+    assert "\n" not in told
+    assert all(command in told for command in ("/stop (", "/stop all (", "/status", "/help"))
+    assert kept(tmp_path) == []
 
 
 class Slow(SessionFiles):

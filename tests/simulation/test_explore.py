@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from labkit.scenarios.catalogue import find
 from labkit.simulation import STREAM_JUDGES as JUDGES
 from labkit.simulation import (
     Exploration,
@@ -183,6 +184,16 @@ def test_a_fault_that_does_not_strike_is_missed_and_does_not_count() -> None:
     assert "1 missed" in repr(found)
 
 
+@pytest.mark.parametrize("client", [two_waits, helped, tidies])
+def test_an_outcome_tells_when_its_last_fault_struck(client: Any) -> None:
+    found = explore(scenario(client, judges=JUDGES), faults="all", pairs=True)
+    for outcome in found.outcomes:
+        strike = [event for event in found.run(outcome).trace if event.kind == "fault"][-1]
+        assert (outcome.time, outcome.event) == (strike.time, strike.index - 1)
+    first = {each.faults[0].phase: each for each in found.outcomes[::-1] if each.point.time == 0}
+    assert (first["waiting"].time, first["waking"].time) == (0, 1 if client is two_waits else 2)
+
+
 # Pairs
 
 
@@ -283,6 +294,20 @@ def test_it_says_in_one_line_what_was_found() -> None:
 def test_what_cannot_be_explored_is_refused_by_name(inputs: Any, said: str) -> None:
     with pytest.raises(SimulationError, match=said):
         explore(scenario(two_waits), **inputs)
+
+
+@pytest.mark.parametrize(
+    ("call", "own"),
+    [
+        (explore, "faults, policy, seed, pairs, client, progress"),
+        (simulate, "policy, faults, seed"),
+    ],
+    ids=["explore", "simulate"],
+)
+def test_a_keyword_that_is_not_there_is_refused_with_those_that_are(call: Any, own: str) -> None:
+    said = f"there is no keyword 'foo'; there is: {own}, limit, total"
+    with pytest.raises(SimulationError, match=said):
+        call(scenario(two_waits), foo=3, **({"faults": "all"} if call is explore else {}))
 
 
 def test_a_name_in_place_of_a_scenario_is_refused_here_too() -> None:
@@ -415,3 +440,10 @@ def test_what_a_run_held_is_let_go_while_others_are_played() -> None:
     assert found.struck == 240
     assert most < 120
     assert gc.isenabled()
+
+
+def test_a_pair_strikes_two_steps_and_not_one_step_twice() -> None:
+    found = explore(find("turn.reference"), faults=("disconnect", "stall"), pairs=500)
+    pairs = [[fault.point for fault in each.faults] for each in found.outcomes if each.faults[1:]]
+    assert pairs
+    assert all(first != second for first, second in pairs)

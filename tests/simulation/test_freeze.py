@@ -213,3 +213,9 @@ def test_tasks_are_shown_by_name() -> None:
 def test_a_rendered_text_shows_itself_without_quotes() -> None:
     assert repr(Rendered("[1]")) == "[1]"
     assert repr(freeze("x", "text")) == "'text'"
+
+
+def test_an_item_that_is_named_like_its_tuple_stays() -> None:
+    name = "ann"
+    assert plain(name, ("user", name)) == ("user", "ann")
+    assert plain("", ("user", "", "")) == ("user", "", "")

@@ -234,6 +234,11 @@ def test_no_name_leaves_the_folder_and_none_is_anothers(files: SessionFiles) -> 
     assert all(set(stem) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") and stem for stem in stems)
 
 
+def test_many_names_that_begin_alike_have_each_a_file_of_their_own(files: SessionFiles) -> None:
+    names = [f"{'x' * 40}{number}" for number in range(2_000)]
+    assert len({files.path(name) for name in names}) == len(names)
+
+
 def test_every_name_is_kept_apart_on_the_disk(files: SessionFiles) -> None:
     for name in NAMES:
         saved(files, begin_turn(files.load(name), name))
@@ -262,6 +267,12 @@ def test_a_second_owner_is_refused_until_the_first_lets_go(
         second.load("bob")
         files.release("ann")
         assert second.load("ann") == Session("ann")
+
+
+def test_who_finds_a_session_in_use_is_told_so_at_once(files: SessionFiles) -> None:
+    files.load("ann")
+    patience = files._held["ann"].lock.execute("PRAGMA busy_timeout").fetchone()
+    assert patience == (0,)  # in milliseconds
 
 
 def test_what_was_loaded_once_is_the_same_session_until_it_is_let_go(files: SessionFiles) -> None:
@@ -397,6 +408,7 @@ def damaged() -> Iterator[tuple[str, bytes]]:
         yield f"line {gone} comes twice", b"".join(lines[: gone + 1] + lines[gone:])
     yield "two lines change places", b"".join([*lines[:2], lines[3], lines[2], *lines[4:]])
     yield "a line too many", whole + lines[-1]
+    yield "an empty line too many", whole + b"\n"
     yield "zeros behind it", whole + bytes(512)
     yield "zeros in its place", bytes(len(whole))
     yield "no UTF-8", whole[:40] + b"\xff\xfe" + whole[42:]
@@ -491,6 +503,19 @@ def test_a_second_torn_file_does_not_take_the_place_of_the_first(files: SessionF
         files.release("ann")
     kept = [path.with_suffix(f".torn-{number}").read_bytes() for number in (1, 2)]
     assert kept == [b"one", b"two"]
+
+
+def test_a_torn_file_that_was_kept_meanwhile_is_not_written_over(
+    files: SessionFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(files, FULL)
+    path.write_bytes(b"two")
+    kept = path.with_suffix(".torn-1")
+    kept.write_bytes(b"one")
+    monkeypatch.setattr(session_files, "_free", lambda path: kept)  # it was free a moment ago
+    with pytest.raises(FileExistsError):
+        files.recover("ann")
+    assert [kept.read_bytes(), path.read_bytes()] == [b"one", b"two"]
 
 
 def test_recover_of_a_whole_file_is_a_load(files: SessionFiles) -> None:
@@ -614,6 +639,16 @@ def test_a_write_does_not_wait_for_the_disk_and_a_flush_does(
     folder = [] if os.name == "nt" else ["folder"]
     assert called == ["file", *folder] * 2
     assert loaded(files).version == 1
+
+
+def test_a_session_is_seen_to_the_disk_before_it_is_put_away(
+    files: SessionFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved(files, begin_turn(files.load("ann"), "Hi"))
+    called = syncs(monkeypatch)
+    files.put_away("ann")
+    assert called[:1] == ["file"]
+    assert files._held == {}
 
 
 def test_a_flush_of_nothing_writes_nothing(files: SessionFiles) -> None:
@@ -790,3 +825,23 @@ def test_a_process_that_is_killed_at_any_moment_leaves_a_whole_file(tmp_path: Pa
         assert session.version >= told[-1] > reached
         reached = told[-1]
     assert [path.suffix for path in tmp_path.iterdir() if path.suffix == ".torn-1"] == []
+
+
+def test_a_flush_writes_nothing_over_a_session_that_was_let_go_meanwhile(
+    files: SessionFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ann", "bob"):
+        saved(files, begin_turn(files.load(name), "Hi"))
+    flush, newer = files._flush, finish_turn(files.load("bob"), "Hello.")
+
+    def between(held: Any) -> None:
+        flush(held)
+        if held.session.session_id == "ann":  # bob is let go, loaded again and written
+            files.release("bob")
+            files.load("bob")
+            saved(files, newer)
+
+    monkeypatch.setattr(files, "_flush", between)
+    files.flush_all()
+    files.release("bob")
+    assert [row.content for row in files.load("bob").messages] == ["Hi", "Hello."]

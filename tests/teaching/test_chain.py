@@ -54,3 +54,10 @@ def test_tasks_of_one_kind_stand_together() -> None:
     assert told.count("tasks save …") == 1
     assert "write, 15 calls" in told
     assert "task save" not in told
+
+
+def test_a_breakpoint_that_is_passed_often_has_the_time_of_the_first_pass() -> None:
+    run = labkit.simulate("retry.down")
+    times = [place.time for place in run.recorded if place.breakpoint == "retry guard"]
+    (passed,) = [call.passed for call in calls(run) if "retry guard" in call.passed]
+    assert passed["retry guard"] == times[0] < times[-1]

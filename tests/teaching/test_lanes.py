@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import pytest
 
 import labkit
+from labkit.recovery.dispatch import Concurrency
+from labkit.scenarios.sessions import serving
 from labkit.simulation import SimulationError
 from labkit.teaching.lanes import lanes, running, story
 from tests.teaching.test_views import pictures
@@ -55,8 +58,30 @@ def test_a_run_that_is_interrupted_still_has_its_lanes() -> None:
 
 
 def test_a_run_without_a_dispatcher_is_refused_with_one_that_has_it() -> None:
-    with pytest.raises(SimulationError, match=r"has no sessions: try 'sessions.three'"):
-        lanes("retry.guarded")
+    with pytest.raises(SimulationError, match=r"has no sessions: try 'sessions.three'$"):
+        lanes("retry.naive")
+
+
+def test_a_run_that_died_before_any_turn_says_of_what() -> None:
+    async def dies(provider: object, policy: object, observe: object) -> None:
+        raise KeyError("gate")
+
+    run = labkit.simulate(labkit.find("sessions.busy").but(client=dies))
+    with pytest.raises(SimulationError, match=r"no sessions: .*; it ended with KeyError: 'gate'"):
+        lanes(run)
+
+
+def test_two_runs_stand_one_below_the_other_on_one_time_axis() -> None:
+    chart = lanes("sessions.gate", "sessions.busy", marks=("now: ", "before: "))
+    axes = chart.figure.axes
+    assert len({each.get_xlim() for each in axes}) == 1
+    assert [each.get_title(loc="left").split(".")[0] for each in axes[::2]] == [
+        "now: sessions",
+        "before: sessions",
+    ]
+    one, other = chart.text().split("\n\n")
+    assert one.removeprefix("now: ") == lanes("sessions.gate").text()
+    assert other.removeprefix("before: ") == lanes("sessions.busy").text()
 
 
 def test_a_run_that_ends_before_any_turn_is_drawn_all_the_same() -> None:
@@ -69,3 +94,14 @@ def test_a_run_that_ends_before_any_turn_is_drawn_all_the_same() -> None:
 @pytest.mark.parametrize("name", SESSIONS)
 def test_every_scenario_has_a_picture(name: str) -> None:
     assert pictures(lanes(name).html)
+
+
+def test_a_message_that_is_stopped_at_the_gate_waits_until_then_and_the_level_stays() -> None:
+    arrivals = [[0.0, "ann", "a1"], [0.1, "bob", "b1"], [0.5, "bob", "/stop"]]
+    three = labkit.find("sessions.three")
+    client = partial(serving, arrivals=arrivals)
+    run = labkit.simulate(three.but(client=client), policy=Concurrency(limit=1))
+    told = lanes(run).text()
+    assert "0.1 to 0.5 s: b1 waits" in told
+    assert "0.5 s: b1 stopped before it began" in told
+    assert running(run.trace) == [(0.0, 1), (2.0, 0)]

@@ -6,6 +6,7 @@ import pytest
 
 import labkit
 from labkit.simulation import Fault
+from labkit.teaching.lanes import lanes
 from labkit.teaching.panel import Bench, Panel, panel
 from labkit.teaching.timeline import timeline
 from labkit.teaching.token import TokenError, from_token, token_of
@@ -158,6 +159,32 @@ def test_the_panel_says_that_it_works_until_the_picture_is_there() -> None:
     assert working == '<div role="status">working…</div>'
     assert picture.startswith("<img ")
     assert done == ""
+
+
+def test_a_panel_on_sessions_shows_where_each_message_goes() -> None:
+    shown = panel("sessions.busy")
+    _ = shown.widget
+    shown._fields["room"].value = 1
+    now, before = shown.model.run, shown.model.before
+    (picture,) = pictures(shown._picture.value)
+    assert picture["alt"] == lanes(now, before, marks=("now: ", "before: ")).text()
+    assert "0.6 s: a3 into the mailbox" in shown._told.value
+    assert "0.6 to 3.4 s: a3 waits" in shown._told.value
+    shown._scenario.value = "retry.stall"
+    (picture,) = pictures(shown._picture.value)
+    assert picture["alt"].startswith("now: retry.stall: ends at")
+    shown._scenario.value = "sessions.gate"
+    (picture,) = pictures(shown._picture.value)  # what was before has no lanes
+    assert picture["alt"] == "now: " + lanes("sessions.gate").text()
+
+
+def test_a_room_that_makes_no_sense_is_refused_and_the_picture_stays() -> None:
+    shown = panel("sessions.busy")
+    _ = shown.widget
+    picture = shown._picture.value
+    shown._fields["room"].value = -1
+    assert "PolicyError: room is -1, and must be a whole number from 0" in shown._message.value
+    assert shown._picture.value == picture
 
 
 def offered(shown: Panel) -> list[str]:

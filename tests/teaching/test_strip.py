@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -121,40 +122,58 @@ def test_a_tick_stands_in_its_row_behind_the_last_event_before_the_fault() -> No
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names == list(shown.model.rows)
     broken = lines(shown.chart.figure)["broken"]
-    told = {(each.point.event, names.index(row_of(each))) for each in found.of("broken")}
-    assert {(int(x), y) for x, y in zip(*broken.get_data(), strict=True)} == told
+    heights = axes.get_yticks()
+    told = {(each.event, heights[names.index(row_of(each))]) for each in found.of("broken")}
+    assert set(zip(*broken.get_data(), strict=True)) == told
 
 
-def test_ticks_behind_one_event_stand_side_by_side() -> None:
-    figure = strip(explored("interruption.stop", faults="cancel")).chart.figure
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("turn.reference", {"faults": "cancel"}),
+        ("retry.hammer", {"faults": "disconnect", "pairs": True}),
+    ],
+)
+def test_ticks_behind_one_event_do_not_lie_on_one_another(name: str, how: Any) -> None:
+    figure = strip(explored(name, **how)).chart.figure
     places = [at for line in lines(figure).values() for at in zip(*line.get_data(), strict=True)]
-    assert len(set(places)) == len(places)
+    axes = figure.axes[0]
+    figure.draw_without_rendering()
+    dots = sorted((round(x), y) for x, y in axes.transData.transform(places))
+    for (x, y), (next_x, next_y) in pairwise(dots):
+        assert next_x - x >= 5 or next_y - y >= 15  # dots, 100 an inch
+    assert figure.get_figheight() < 12
 
 
 def test_the_chosen_tick_has_a_ring_and_is_told_in_words() -> None:
     shown = strip(explored())
-    picture, controls, _, told, opened = shown.widget.children
+    picture, _, controls, told, opened = shown.widget.children
     before = picture.value
     (first,) = pictures(before)
     assert first["alt"] == shown.text()
     assert "broken (retry_storm): disconnect, provider in role" in told.value
     number = controls.children[0]
-    number.value = 0
+    number.value = 1
     assert shown.model.position == 0
+    assert (number.min, number.max) == (1, 54)
     assert picture.value != before
-    assert "tick 0 of 53 · held: cancel while it waits, client in hammers, 0 s" in told.value
+    assert "tick 1 of 54 · held: cancel while it waits, client in hammers, 0 s" in told.value
     assert len(opened.children) == 1
 
 
 def press(shown: Strip, label: str) -> None:
-    buttons = {each.description: each for each in shown.widget.children[1].children[1:]}
-    buttons[label].click()
+    {each.description: each for each in buttons(shown)}[label].click()
+
+
+def buttons(shown: Strip) -> list[Any]:
+    _, _, controls, _, _ = shown.widget.children
+    return list(controls.children[1:-1])
 
 
 def test_the_buttons_go_by_tick_by_row_and_by_what_did_not_hold() -> None:
     shown = strip(explored())
     model = shown.model
-    labels = [each.description for each in shown.widget.children[1].children[1:]]
+    labels = [each.description for each in buttons(shown)]
     assert labels == ["◀ Tick", "Tick ▶", "◀ Row", "Row ▶", "◀ Not held", "Not held ▶"]
     assert model.outcome.verdict == "broken"
     press(shown, "Row ▶")
@@ -179,13 +198,62 @@ def test_a_tick_opens_the_run_at_the_place_where_its_fault_struck(name: str) -> 
     for outcome in found.outcomes[::7]:
         run = found.run(outcome)
         place = struck_at(run, outcome).place
-        strikes = [event.index for event in run.trace if event.kind == "fault"]
+        strike = max(event.index for event in run.trace if event.kind == "fault")
         assert run.struck == outcome.faults
-        assert place.event < max(strikes)
-        later = [p for p in run.recorded if p.index > place.index and p.event < max(strikes)]
+        if outcome.faults[-1].phase == "waking":
+            continue
+        later = [p for p in run.recorded if place.index < p.index and p.event < strike]
+        assert place.event < strike
         assert all(p.task != place.task for p in later)
-        tasks = {p.task for p in run.recorded if p.event < max(strikes)}
+        if outcome.faults[-1].kind not in ("cancel", "timeout"):
+            assert not later
+            continue
+        tasks = {p.task for p in run.recorded if p.event < strike}
         assert place.task == outcome.point.task or outcome.point.task not in tasks
+
+
+@pytest.mark.parametrize("name", ["turn.reference", "sessions.busy"])
+def test_a_tick_as_it_wakes_opens_where_the_task_woke(name: str) -> None:
+    found = explored(name, faults="cancel")
+    opened = 0
+    for outcome in [each for each in found.outcomes if each.faults[0].phase == "waking"]:
+        run = found.run(outcome)
+        place = struck_at(run, outcome).place
+        woken = [p for p in run.recorded if p.event > outcome.event and p.task == place.task]
+        if place.task == outcome.point.task and place == (woken or [None])[0]:
+            opened += 1
+            assert place.time == outcome.time
+        else:
+            assert place == [p for p in run.recorded if p.event <= outcome.event][-1]
+    assert opened > 20
+
+
+def test_a_crash_opens_at_the_last_place_of_any_task() -> None:
+    found = explored("sessions.busy", faults="crash")
+    for outcome in found.outcomes[-12:]:
+        run = found.run(outcome)
+        assert struck_at(run, outcome).place == run.recorded[-1]
+    assert any(each.point.task == "dispatcher" for each in found.outcomes[-12:])
+
+
+def test_the_widget_says_what_did_not_count_and_what_the_verdicts_mean() -> None:
+    def notes(name: str, **how: Any) -> str:
+        return str(strip(explored(name, **how)).widget.children[1].value)
+
+    told = notes("retry.hammer", faults="all")
+    assert "found without any fault, so not counted: retry_after_ignored" in told
+    assert "no point for: cut, lose, duplicate, reorder" in told
+    assert "unresolved: nobody can tell" in told
+    assert "refused:" not in told
+    assert "refused: the client ended with an error by which" in notes("turn.stop")
+
+
+def test_where_all_held_the_buttons_to_what_did_not_are_grey() -> None:
+    def grey(shown: Strip) -> list[str]:
+        return [each.description for each in buttons(shown) if each.disabled]
+
+    assert grey(strip(explored(faults="cancel"))) == ["◀ Not held", "Not held ▶"]
+    assert grey(strip(explored(faults="stall"))) == []
 
 
 def test_pairs_have_a_row_for_each_first_kind() -> None:
@@ -194,7 +262,7 @@ def test_pairs_have_a_row_for_each_first_kind() -> None:
     assert [name for name in rows if "then" in name] == ["stall, then another"]
     assert sum(map(len, rows.values())) == found.struck
     assert all(len(each.faults) == 2 for each in rows["stall, then another"])
-    events = [each.point.event for each in rows["stall, then another"]]
+    events = [each.event for each in rows["stall, then another"]]
     assert events == sorted(events)
 
 

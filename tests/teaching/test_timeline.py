@@ -12,7 +12,8 @@ import pytest
 import labkit
 from labkit.simulation import Fault
 from labkit.teaching.chart import Chart
-from labkit.teaching.timeline import MOST_ROWS, reach, rows, story, timeline
+from labkit.teaching.phrases import cut
+from labkit.teaching.timeline import LABEL, MOST_ROWS, reach, rows, story, timeline
 from tests.teaching.test_views import EVIL, pictures, saying
 
 SCENARIOS = [name for name in labkit.names() if not name.startswith("sdk.")]
@@ -137,6 +138,28 @@ def test_a_chart_in_a_list_is_one_line() -> None:
     chart = timeline(labkit.simulate("retry.stall"))
     assert isinstance(chart, Chart)
     assert repr(chart) == "<timeline of retry.stall: ends at 7.28 s>"
+
+
+@pytest.mark.parametrize("name", ["turn.reference", "turn.trusting", "sessions.busy"])
+def test_every_mark_of_a_turn_has_its_label(name: str) -> None:
+    run = labkit.simulate(name)
+    (axes,) = timeline(run).figure.axes
+    drawn = sorted(text.get_text() for text in axes.texts)
+    assert drawn == sorted(cut(item.label, LABEL) for item in story(run))
+
+
+def test_tools_stand_in_their_order_also_where_a_row_is_free() -> None:
+    run = labkit.simulate("turn.reference")
+    found = [[item.label[:2] for item in row] for row in rows(story(run), "tools", run.time)]
+    assert found == [["c1"], ["c2"], ["c3"], ["c4"]]
+    few = [[item.label[:2] for item in row] for row in rows(story(run), "tools", run.time, 3)]
+    assert few == [["c1", "c4"], ["c2"], ["c3"]]  # from above again
+
+
+def test_the_bars_of_a_lane_come_before_its_marks() -> None:
+    run = labkit.simulate("sessions.busy")
+    signs = [{bool(item.sign) for item in row} for row in rows(story(run), "page", run.time)]
+    assert signs == [{False}] * 3 + [{True}] * 2
 
 
 def test_tool_calls_are_bars_and_one_that_was_cut_says_so() -> None:

@@ -47,6 +47,13 @@ def test_a_fault_that_did_not_strike_is_said() -> None:
     assert "faults    disconnect at point 1: struck" in text
 
 
+def test_a_fault_on_a_task_that_is_not_there_names_those_that_are() -> None:
+    text = run_text(labkit.simulate("turn.stop", faults=Fault("cancel", 0, "nobody")))
+    assert "did not strike, there is no task 'nobody'; there is: client, turn" in text
+    text = run_text(labkit.simulate("retry.stall", faults=Fault("cancel", 99)))
+    assert "did not strike, never reached" in text
+
+
 def test_a_timeout_and_a_crash_are_told_as_what_they_are() -> None:
     faults = [Fault("timeout", 1, phase="waking"), Fault("crash", 99)]
     text = run_text(labkit.simulate("retry.stall", faults=faults))
