@@ -34,7 +34,7 @@ def parts(arguments: list[str]) -> dict[str, list[str]]:
     return {
         "units": [*PLAIN, "-m", quick, *SPREAD, tests, *arguments],
         "notebooks": [*NBVAL, *SPREAD, *map(str, copies.tracked()), *arguments],
-        "browser": [*PLAIN, "-m", "browser", *SPREAD, f"{tests}/browser", *arguments],
+        "browser": [*PLAIN, "-m", "browser and not slow", *SPREAD, f"{tests}/browser", *arguments],
     }
 
 

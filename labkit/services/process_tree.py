@@ -28,6 +28,7 @@ MARK: Final = "LABKIT_PROGRAM"
 # What a program may see of our own environment, which also holds the keys of providers.
 KEPT: Final = "PATH HOME LANG LC_ALL TMPDIR TEMP TMP SYSTEMROOT COMSPEC PATHEXT USERPROFILE".split()
 
+SEARCH: Final = 3.0  # seconds to find all of a tree
 PATIENCE: Final = 0.2  # seconds until what was killed is dead
 LOOK: Final = 0.001  # seconds between two looks
 SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER of Linux
@@ -65,12 +66,12 @@ def _belongs(process: Process, session: int, mark: str) -> bool:
 def end_tree(pid: int, mark: str) -> None:
     """Kill the program and all that it has started, and reap all but the program itself.
 
-    It takes some milliseconds. What starts others faster than it can be found, or what even a kill
-    does not end, is given up after `PATIENCE`.
+    It takes some milliseconds. What starts others for longer than `SEARCH` is given up, and what
+    even a kill does not end after `PATIENCE`.
     """
     known: set[Process] = set()
-    until = time.monotonic() + PATIENCE
-    while (fresh := tree(pid, mark) - known) and time.monotonic() < until:
+    until = time.monotonic() + SEARCH
+    while (fresh := tree(pid, mark) - known) and (not known or time.monotonic() < until):
         for process in fresh:
             with suppress(psutil.Error):
                 process.suspend()

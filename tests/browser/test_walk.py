@@ -230,13 +230,16 @@ def test_answers_outlive_a_restart_of_the_kernel(walk: LabPage) -> None:
     assert answered(walk.output(number)) == before
 
 
-BOOKS = [
-    "00_start_here",
-    "01_three_interruptions",
+LATER = [
     "03_sse_on_the_wire",
     "04_resume_a_broken_stream",
     "05_stop_keeps_context",
     "06_sessions_and_tools",
+]
+BOOKS = [
+    "00_start_here",
+    "01_three_interruptions",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in LATER),
 ]
 
 

@@ -193,6 +193,7 @@ def nbval(folder: Path, **notebooks: list[tuple[str, str]]) -> dict[str, list[st
 
 
 @pytest.mark.socket
+@pytest.mark.slow
 def test_case_71_two_runs_pass_and_a_changed_output_fails(tmp_path: Path) -> None:
     changed = [*CELLS[:1], (CELLS[1][0], "2"), *CELLS[2:]]
     first = nbval(tmp_path, good=CELLS, changed=changed)
