@@ -113,6 +113,8 @@ def test_text_that_is_no_repetition_is_none(events: Sequence[Event]) -> None:
 
 # lost_tail
 
+CANCEL = (1, "user", "cancel", {"task": "client"})
+
 
 def test_an_end_that_never_reached_the_page_is_lost() -> None:
     events = trace(REQUEST, said("The "), shown("The "), said("end"), FINISH, RESULT)
@@ -129,7 +131,7 @@ def test_an_end_that_never_reached_the_page_is_lost() -> None:
         trace(REQUEST, said("a"), shown("a"), FINISH, REQUEST, said("b"), shown("b"), RESULT),
         trace(REQUEST, said("returned, not shown"), FINISH, RESULT),
         trace(REQUEST, said("a"), shown("A, as the client put it"), FINISH, RESULT),
-        trace(REQUEST, said("a"), shown(""), (1, "user", "cancel", {"task": "client"}), RESULT),
+        trace(REQUEST, said("a"), shown(""), FINISH, CANCEL, RESULT),
     ],
     ids=["whole", "failed", "broken off", "two answers", "no page", "other words", "called off"],
 )
