@@ -226,10 +226,11 @@ def test_case_65_a_cancel_ends_the_loop_in_the_background_and_leaves(tmp_path: P
     expect = case(65)["expect"]
 
     async def work() -> dict[str, Any]:
+        before = psutil.Process().children(recursive=True)  # another test's server, say
         task = asyncio.create_task(run_program([_SH, _C, CASE], folder=tmp_path))
         await until(lambda: written(tmp_path / "M"))
         await asyncio.sleep(case(65)["input"]["cancel_at"])
-        started = psutil.Process().children(recursive=True)
+        started = set(psutil.Process().children(recursive=True)) - set(before)
         assert started
         at = time.monotonic()
         task.cancel()
