@@ -44,8 +44,10 @@ class Calls:
                 await asyncio.wait(tasks)  # breakpoint: batch
             finally:
                 for task in tasks:
-                    task.cancel()  # which does nothing to one that has ended
-                await asyncio.gather(*tasks, return_exceptions=True)
+                    if not task.cancel() and not task.cancelled():
+                        task.exception()  # one that has ended: looked at, whoever leaves now
+                if not all(task.done() for task in tasks):
+                    await asyncio.gather(*tasks, return_exceptions=True)
             for task in tasks:
                 task.result()
 

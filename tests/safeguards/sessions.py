@@ -253,8 +253,8 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a cancel ends the tools that run",
         CALLS,
-        "task.cancel()  # which does nothing to one that has ended",
-        "pass",
+        "if not task.cancel() and not task.cancelled():",
+        "if task.done() and not task.cancelled():",
         (f"{_TURN}a_cancel_ends_the_tools_that_run_and_waits_for_their_clean_up",),
     ),
     (
