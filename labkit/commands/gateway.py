@@ -104,10 +104,10 @@ def _say(port: int, kind: str, **details: Any) -> None:
     elif kind == "failed":
         _warn("{part} failed with {error}".format(**details))
     elif kind == "turn_failed":
-        session, error = details["session"], " ".join(scrub(details["error"]).split())
-        torn = error.startswith(SessionTorn.__name__)
+        session, error = details["session"], details["error"]
+        torn, told = error == SessionTorn.__name__, " ".join(scrub(details["told"]).split())
         cure = f"; the gateway's --recover {shlex.quote(session)} does that" if torn else ""
-        _warn(f"session {session!r}: a turn failed: {error}{cure}")
+        _warn(f"session {session!r}: a turn failed: {error}: {told}{cure}")
     elif kind in ("not_told", "not_kept"):
         way = "answered" if kind == "not_told" else "kept"
         _warn("session {session!r}: {message!r} was not {}: {error}".format(way, **details))

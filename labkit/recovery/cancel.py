@@ -17,6 +17,11 @@ from .errors import RecoveryError
 Result = TypeVar("Result")
 
 
+def by_user() -> bool:
+    """Whether a cancel is its user's stop, where nobody knows of another reason."""
+    return True
+
+
 async def stop(task: asyncio.Task[Any]) -> bool:
     """Cancel `task` and wait until it has cleaned up; whether it really ended as cancelled.
 

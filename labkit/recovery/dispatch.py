@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from .cancel import stop, to_the_end
 from .errors import PolicyError, RecoveryError
-from .mailbox import ROOM, Inbound, Mailbox
+from .mailbox import ROOM, Inbound, Mailbox, command_of
 
 LIMIT: Final = 3  # turns at a time, in all sessions together
 LIMIT_VARIABLE: Final = "LABKIT_MAX_CONCURRENT_REQUESTS"
@@ -118,16 +118,15 @@ class Dispatcher:
 
     def take(self, message: Inbound) -> None:
         """Send one message on its way; none waits for another session's."""
-        words = message.text.split() or [""]
-        if words[0] in (STOP, STATUS):  # breakpoint: priority command
-            self._at_once(message, words)
+        command = command_of(message.text)
+        if command in (STOP, STATUS):  # breakpoint: priority command
+            self._at_once(message, command)
             return
         if self._closing and message.session not in self.lanes:
             self._left.append(message)  # nothing begins any more
             return
         lane = self.lanes.setdefault(message.session, Lane())
-        plain = not words[0].startswith("/")
-        if plain and not lane.line and lane.turn and lane.turn.mailbox.offer(message):
+        if not command and not lane.line and lane.turn and lane.turn.mailbox.offer(message):
             self._tell("routed", message, way="mailbox")  # breakpoint: into the mailbox
             return
         self._tell("routed", message, way="line" if lane.tasks else "turn")
@@ -167,9 +166,9 @@ class Dispatcher:
             turn.outcome = "done" if turn.mailbox.closed else "stopped"
             raise  # breakpoint: cancel leaves the dispatcher
         except Exception as error:
-            self._tell("turn_failed", message, error=f"{type(error).__name__}: {error}")
-            for one in {message.channel: message, **turn.mailbox.joined}.values():
-                self._say(one, f"That went wrong ({type(error).__name__}). Please try again.")
+            self._tell("turn_failed", message, error=type(error).__name__, told=str(error))
+            for one in turn.mailbox.writers(message):
+                self.say(one, f"That went wrong ({type(error).__name__}). Please try again.")
         finally:
             self._republish(lane, turn)
             lane.turn = None
@@ -189,27 +188,29 @@ class Dispatcher:
 
     # --- commands and the end
 
-    def _at_once(self, message: Inbound, words: list[str]) -> None:
+    def _at_once(self, message: Inbound, command: str) -> None:
         """Drop what is to be dropped, which nothing is that comes later; the rest is a task."""
         self._tell("routed", message, way="at once")
         lane = self.lanes.get(message.session)
-        dropped = self._drop(lane) if lane and words == [STOP, "all"] else 0
-        act = self._act(message, words[0], dropped)
-        acting = asyncio.create_task(act, name=f"command {words[0]}")
+        everything = message.text.split() == [STOP, "all"]
+        dropped = self._drop(lane) if lane and everything else 0
+        acting = asyncio.create_task(
+            self._act(message, command, dropped), name=f"command {command}"
+        )
         self._acting.add(acting)
         acting.add_done_callback(self._acting.discard)
 
     async def _act(self, message: Inbound, command: str, dropped: int) -> None:
         lane = self.lanes.get(message.session)
         if command == STATUS:
-            self._say(message, f"This session is {_state(lane)}.")
+            self.say(message, f"This session is {_state(lane)}.")
             return
         waiting = lane.waiting if lane else 0
         stopped = await self.stop(message.session)
         told = f"Stopped {stopped} turn." if stopped else "Nothing was stopped."
         told += f" Dropped {dropped} waiting." if dropped else ""
         told += f" {waiting} waiting." if waiting else ""
-        self._say(message, told)
+        self.say(message, told)
 
     def _drop(self, lane: Lane) -> int:
         """Forget what waits in a session, and tell of each; how many messages that was."""
@@ -257,7 +258,7 @@ class Dispatcher:
             await self._keep(self._left.pop(0))
         return running
 
-    def _say(self, message: Inbound, text: str) -> None:
+    def say(self, message: Inbound, text: str) -> None:
         """Answer it; where that fails, nothing else does, and the observer is told."""
         try:
             self._answer(message, text)

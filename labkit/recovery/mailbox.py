@@ -20,16 +20,21 @@ class Inbound:
     channel: str = ""
 
 
+def command_of(text: str) -> str:
+    """The first word of a message where it is a command, such as "/stop", else ""."""
+    first = text.split()[:1]
+    return first[0] if first and first[0].startswith("/") else ""
+
+
 class Mailbox:
     """Open until the turn has its answer; messages come out in the order in which they came in.
 
-    `joined`: the newest message that the turn has taken, by its channel, so that all who write in
-    a turn can be answered.
+    What the turn has taken is remembered, so that all who write in a turn can be answered.
     """
 
     def __init__(self, room: int = ROOM) -> None:
         self.closed = False
-        self.joined: dict[str, Inbound] = {}
+        self._joined: dict[str, Inbound] = {}
         self._room = room
         self._messages: deque[Inbound] = deque()
 
@@ -48,8 +53,12 @@ class Mailbox:
         if not self._messages:
             return None
         message = self._messages.popleft()
-        self.joined[message.channel] = message
+        self._joined[message.channel] = message
         return message
+
+    def writers(self, first: Inbound) -> list[Inbound]:
+        """A message for each channel that has written in the turn which `first` began."""
+        return list({first.channel: first, **self._joined}.values())
 
     def take_all(self) -> list[Inbound]:
         """Take out all that is in it."""

@@ -149,6 +149,11 @@ def close_turn(session: Session, reason: str) -> Session:
     return replace(session, messages=(*rows, note), drafts=drafts, turn=None)
 
 
+def unanswered(session: Session, text: str, reason: str) -> Session:
+    """A message whose turn never began."""
+    return close_turn(begin_turn(session, text), reason)
+
+
 def repaired(messages: Iterable[Message]) -> tuple[Message, ...]:
     """A history in which each call has exactly one result, and each question an end.
 

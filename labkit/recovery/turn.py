@@ -17,6 +17,7 @@ from random import Random
 from typing import Final
 
 from .calls import Calls, named
+from .cancel import by_user
 from .checkpoint import Checkpointer
 from .deltas import Boundary, Delta
 from .errors import ProviderError, RecoveryError
@@ -47,14 +48,6 @@ class TooManyCalls(RecoveryError):
     """The model went on calling tools: the finished steps are saved; ask it to answer."""
 
 
-def _by_user() -> bool:
-    return True
-
-
-def _nobody(text: str) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnServices:
     """What a turn works with.
@@ -71,9 +64,9 @@ class TurnServices:
     observe: Observe
     tools: ToolRegistry
     owner: Owner
-    stopped: Callable[[], bool] = _by_user
+    stopped: Callable[[], bool] = by_user
     now: Callable[[], float] = time.time
-    said: Callable[[str], object] = _nobody
+    said: Callable[[str], object] = lambda text: None
 
 
 async def run_turn(

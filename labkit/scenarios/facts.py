@@ -16,7 +16,7 @@ from typing import Final
 from labkit.simulation import Event, SimulationError
 from labkit.simulation.judge import duplicate_text
 
-from .session_judges import calls_of, texts_of
+from .session_judges import calls_of, left, levels, rows_of
 
 _FATES: Final = {
     "injected": "it joins the running turn",
@@ -91,7 +91,8 @@ def text_kept(events: Sequence[Event]) -> Fact:
     if answer and _first(after, lambda event: event.kind == "request") is None:
         return Fact("on the page, and in the checkpoint as an answer", answer.index)
     said = [event for event in events[shown[-1].index : at.index] if event.get("step") == "said"]
-    if said and any(shown[-1]["text"] in text for text in texts_of(after)):
+    kept = [row[1] for _, stored in left(after) for own in stored.values() for row in rows_of(own)]
+    if said and any(shown[-1]["text"] in text for text in kept):
         return Fact("on the page, and in the session as a message", said[-1].index)
     end = _first(after, lambda event: event.kind == "end") or after[-1]
     return Fact("on the page only", end.index)
@@ -164,10 +165,8 @@ def noticed(events: Sequence[Event]) -> Fact:
 
 def calls_left(events: Sequence[Event]) -> Fact:
     """What the session says, at the end or at the crash, of the calls; its last write decides."""
-    at = _first(events, lambda event: event.kind == "left" and event.actor == "lab")
-    if at is None:
-        return Fact("nothing of them", events[-1].index)
-    found = Counter(status for _, status in calls_of(dict(at.data)))
+    at, sessions = next(left(events), (events[-1], {}))
+    found = Counter(status for _, status in calls_of(sessions))
     told = [f"{found[status]} {status}" for status in STATUSES if found[status]]
     saved = [event.index for event in events[: at.index] if event.kind == "checkpoint"]
     return Fact(", ".join(told) or "nothing of them", (saved or [at.index])[-1])
@@ -196,10 +195,9 @@ def second_message(events: Sequence[Event]) -> Fact:
 
 def at_a_time(events: Sequence[Event]) -> Fact:
     """How many turns run at once at most; the start that makes it so many decides."""
-    running, most = 0, Fact("0", events[-1].index)
-    for event in events:
-        running += (event.kind == "turn_start") - (event.kind == "turn_end")
-        if event.kind == "turn_start" and running > int(most.answer):
+    most = Fact("0", events[-1].index)
+    for event, running in levels(events):
+        if running > int(most.answer):
             most = Fact(str(running), event.index)
     return most
 

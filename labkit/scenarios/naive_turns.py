@@ -29,6 +29,8 @@ class RollsBack(Checkpointer):
 class SavesLate(Checkpointer):
     """One checkpoint before the tools and one after all of them; a stop goes back to the first."""
 
+    _late: Session | None = None  # what was stored before the tools
+
     async def save(self, changed: Session, step: str = "") -> None:
         """Save all but what happens between the tools of one answer."""
         if step == "closed" and self._late is not None:
@@ -38,8 +40,6 @@ class SavesLate(Checkpointer):
             self.session = changed
         else:
             await super().save(changed, step)
-
-    _late: Session | None = None
 
 
 def _closed(stored: Session, closed: Session) -> Session:

@@ -18,7 +18,7 @@ from labkit.recovery.checkpoint import Checkpointer, MemorySessions
 from labkit.recovery.deltas import Delta
 from labkit.recovery.mailbox import Inbound, Mailbox
 from labkit.recovery.policy import RetryPolicy
-from labkit.recovery.session import TOOL, Message, Session, begin_turn, close_turn
+from labkit.recovery.session import TOOL, Message, Session, unanswered
 from labkit.recovery.stream.record import Owner
 from labkit.recovery.tools import Tool, ToolRegistry
 from labkit.recovery.turn import TurnServices, run_turn
@@ -75,8 +75,7 @@ class Office:
     async def unanswered(self, message: Inbound) -> None:
         """Keep a message whose turn never began."""
         checkpoint = self.checkpoint(message.session)
-        begun = begin_turn(checkpoint.session, message.text)
-        await checkpoint.save(close_turn(begun, "stopped"), "closed")
+        await checkpoint.save(unanswered(checkpoint.session, message.text, "stopped"), "closed")
 
     def checkpoint(self, session: str) -> Checkpointer:
         """The session as it is stored, and the writing of it."""

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from labkit.recovery.mailbox import command_of
 from labkit.simulation import Event, Finding, Judge
 
 NOTHING: Final[Mapping[str, Any]] = {"messages": (), "checkpoint": None, "drafts": ()}
@@ -16,7 +17,7 @@ MAY_HAVE_RUN: Final = ("done", "unknown")
 
 def call_unanswered(events: Sequence[Event]) -> Iterator[Finding]:
     """In what is finished a call has no result or two, or results stand in another order."""
-    for event, sessions in _left(events):
+    for event, sessions in left(events):
         for session in sessions.values():
             rows = session["messages"]
             asked = [call_id for row in rows for call_id, _ in row[2]]
@@ -29,7 +30,7 @@ def call_unanswered(events: Sequence[Event]) -> Iterator[Finding]:
 
 def effect_forgotten(events: Sequence[Event]) -> Iterator[Finding]:
     """A tool had its effect, and the session says that the call never began, or knows no call."""
-    for event, sessions in _left(events):
+    for event, sessions in left(events):
         known = Counter(name for name, status in calls_of(sessions) if status in MAY_HAVE_RUN)
         if _effects(events) - known:
             cure = "mark a call before it runs, and keep the mark: a cancel is no rollback"
@@ -38,9 +39,9 @@ def effect_forgotten(events: Sequence[Event]) -> Iterator[Finding]:
 
 def result_lost(events: Sequence[Event]) -> Iterator[Finding]:
     """A tool finished, nothing crashed, and the session does not have its result."""
-    if any(event.get("fault") == "crash" for event in events):
+    if _crashed(events):
         return
-    for event, sessions in _left(events):
+    for event, sessions in left(events):
         known = Counter(name for name, status in calls_of(sessions) if status == "done")
         if _effects(events) - known:
             cure = "save each result as it comes, between the tools of one batch too"
@@ -50,11 +51,10 @@ def result_lost(events: Sequence[Event]) -> Iterator[Finding]:
 def draft_lost(events: Sequence[Event]) -> Iterator[Finding]:
     """Text that the user saw is in no message and no draft of the session."""
     seen = dict.fromkeys(event["session"] for event in events if _on_a_page(event))
-    for _, sessions in _left(events):
+    for _, sessions in left(events):
         for name in seen:
             session = sessions.get(name, NOTHING)
-            rows = (*session["messages"], *(session["checkpoint"] or ()))
-            kept = [*(row[1] for row in rows), *session["drafts"]]
+            kept = [*(row[1] for row in rows_of(session)), *session["drafts"]]
             for shown, at in _answers(events, name):
                 if not any(shown in text for text in kept):
                     cure = "save text before it is shown, and keep it as a draft at a turn's end"
@@ -102,9 +102,7 @@ def session_overlap(events: Sequence[Event]) -> Iterator[Finding]:
 def gate_exceeded(events: Sequence[Event]) -> Iterator[Finding]:
     """More turns ran at once than the gate allows."""
     limit = next((event["limit"] for event in events if event.kind == "gate"), 0)
-    running = 0
-    for event in events:
-        running += (event.kind == "turn_start") - (event.kind == "turn_end")
+    for event, running in levels(events):
         if limit > 0 and running > limit:
             cure = "pass the gate after the session's lock, and hold it for the whole turn"
             yield Finding("gate_exceeded", event.index, cure)
@@ -147,14 +145,14 @@ def _mail(
 
     What has not been stored yet when a process dies is lost with it, and was not promised.
     """
-    if any(event.get("fault") == "crash" for event in events):
+    if _crashed(events):
         return
     dropped = [(e["session"], e["message"]) for e in events if e.kind == "dropped"]
-    for event, sessions in _left(events):
+    for event, sessions in left(events):
         kept = [
             (name, row[1])
             for name, session in sessions.items()
-            for row in (*session["messages"], *(session["checkpoint"] or ()))
+            for row in rows_of(session)
             if row[0] == "user" and (name, row[1]) in _sent(events)
         ]
         yield event, Counter(_sent(events)) - Counter(kept) - Counter(dropped), kept
@@ -163,10 +161,11 @@ def _mail(
 def _sent(events: Sequence[Event]) -> list[tuple[str, str]]:
     """What users sent, as (session, text), but for the commands."""
     sent = [(e["session"], e["text"]) for e in events if e.actor == "user" and e.kind == "sends"]
-    return [message for message in sent if not message[1].lstrip().startswith("/")]
+    return [message for message in sent if not command_of(message[1])]
 
 
-def _left(events: Sequence[Event]) -> Iterator[tuple[Event, Mapping[str, Any]]]:
+def left(events: Sequence[Event]) -> Iterator[tuple[Event, Mapping[str, Any]]]:
+    """What the store holds at the end or at the crash, by session, with the event that tells it."""
     for event in events:
         if event.actor == "lab" and event.kind == "left":
             yield event, {name: dict(session) for name, session in event.data}
@@ -174,22 +173,30 @@ def _left(events: Sequence[Event]) -> Iterator[tuple[Event, Mapping[str, Any]]]:
 
 def calls_of(sessions: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(tool, status) of each call; one that is running is unknown, one without a result is not."""
-    for kept in sessions.values():
-        session = dict(kept)
-        rows = (*session["messages"], *(session["checkpoint"] or ()))
-        status = {row[3]: row[4] for row in rows if row[0] == "tool"}
+    for session in sessions.values():
+        status = {row[3]: row[4] for row in rows_of(session) if row[0] == "tool"}
         status |= dict.fromkeys(session["running"], "unknown")
-        for row in rows:
+        for row in rows_of(session):
             for call_id, name in row[2]:
                 yield name, status.get(call_id, "not started")
 
 
-def texts_of(events: Sequence[Event]) -> list[str]:
-    """Every text of a message that the store holds at the end."""
-    kept = [session for _, sessions in _left(events) for session in sessions.values()]
-    return [
-        row[1] for session in kept for row in (*session["messages"], *(session["checkpoint"] or ()))
-    ]
+def rows_of(session: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Its messages, and after them the finished steps of the turn that is open."""
+    return (*session["messages"], *(session["checkpoint"] or ()))
+
+
+def levels(events: Sequence[Event]) -> Iterator[tuple[Event, int]]:
+    """Each start and end of a turn, with the number of turns that run from then on."""
+    running = 0
+    for event in events:
+        if event.kind in ("turn_start", "turn_end"):
+            running += 1 if event.kind == "turn_start" else -1
+            yield event, running
+
+
+def _crashed(events: Sequence[Event]) -> bool:
+    return any(event.get("fault") == "crash" for event in events)
 
 
 def _on_a_page(event: Event) -> bool:

@@ -7,7 +7,6 @@ Every answer plays the script from its first attempt; each request for it plays 
 """
 
 import sys
-import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -23,8 +22,7 @@ from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.policy import RetryPolicy
 from labkit.recovery.stream.continuation import Request
 from labkit.recovery.stream.receiving import Ask, Services
-from labkit.simulation import Observer
-from labkit.simulation.world import World
+from labkit.simulation.world import unheard
 
 from .answers import Answers
 from .cuts import Cut
@@ -78,7 +76,7 @@ def _say_what_failed(kind: str, **details: Any) -> None:
 
 def asking(script: Script, *, speed: float = 1.0) -> Ask:
     """A model that plays attempt n of the script to the n-th request of each answer."""
-    observe = Observer(World(time=time.monotonic, spend=lambda: False), "provider")
+    observe = unheard("provider")
 
     def ask(request: Request, attempt: int) -> AsyncGenerator[Delta, None]:
         played = replace(script, attempts=(script.attempt(attempt),))

@@ -10,7 +10,6 @@ is a message whose turn never began. A line that begins with a slash never reach
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -25,15 +24,14 @@ from labkit.recovery.cancel import to_the_end
 from labkit.recovery.checkpoint import Checkpointer
 from labkit.recovery.dispatch import Concurrency, Dispatcher, limit_from_environment
 from labkit.recovery.errors import TRANSIENT
-from labkit.recovery.mailbox import Inbound, Mailbox
+from labkit.recovery.mailbox import Inbound, Mailbox, command_of
 from labkit.recovery.policy import RetryPolicy
 from labkit.recovery.retry import Observe
-from labkit.recovery.session import SessionError, begin_turn, close_turn
+from labkit.recovery.session import SessionError, unanswered
 from labkit.recovery.stream.record import Owner
 from labkit.recovery.tools import ToolRegistry
 from labkit.recovery.turn import TurnServices, run_turn
-from labkit.simulation import Observer
-from labkit.simulation.world import World
+from labkit.simulation.world import unheard
 from labkit.stores.session_files import SessionFiles
 
 from .channels import answering
@@ -56,10 +54,16 @@ def assemble(
     speed: float = 1.0,
 ) -> Gateway:
     """Such a gateway; `speed` divides the script's waits. It is made inside a running loop."""
-    turns = Turns(script, files, answering(channels), speed, lambda: not gateway.stopping, observe)
+    turns = Turns(
+        script,
+        files,
+        say=lambda message, text: dispatcher.say(message, text),
+        speed=speed,
+        stopped=lambda: not gateway.stopping,
+    )
     dispatcher = Dispatcher(
         turns.handle,
-        answer=turns.answer,
+        answer=answering(channels),
         unanswered=turns.unanswered,
         concurrency=Concurrency(limit=limit_from_environment()),
         observe=observe,
@@ -76,14 +80,17 @@ def assemble(
 
 @dataclass(eq=False)
 class Turns:
-    """What becomes of a message; `stopped()`: whether a cancel is a user's stop, or the end."""
+    """What becomes of a message.
+
+    `say(message, text)` answers it and raises nothing; `stopped()`: whether a cancel is a user's
+    stop, or the end.
+    """
 
     script: Script
     files: SessionFiles
-    answer: Callable[[Inbound, str], None]
+    say: Callable[[Inbound, str], None]
     speed: float
     stopped: Callable[[], bool]
-    observe: Observe = lambda kind, **details: None
     tools: ToolRegistry = field(default_factory=ToolRegistry)
     _idle: dict[str, None] = field(default_factory=dict)  # loaded, the longest idle first
     _door: asyncio.Lock = field(default_factory=asyncio.Lock)  # in and out of memory, one by one
@@ -97,7 +104,7 @@ class Turns:
 
     async def handle(self, message: Inbound, mailbox: Mailbox) -> None:
         """One turn. Raises what ends it; a cancel during the loading keeps the message, too."""
-        if command := _command(message):
+        if command := command_of(message.text):
             unknown = "" if command == HELP else f"There is no {command}. "
             self._said(message, mailbox, f"{unknown}Commands: {COMMANDS}")
             return
@@ -113,22 +120,17 @@ class Turns:
 
     async def unanswered(self, message: Inbound) -> None:
         """Keep a message whose turn never began."""
-        if _command(message):
+        if command_of(message.text):
             return
         checkpoint = await self._checkpoint(message.session)
-        begun = begin_turn(checkpoint.session, message.text)
         why = "stopped" if self.stopped() else "shutdown"
-        await checkpoint.save(close_turn(begun, why), "closed")
+        await checkpoint.save(unanswered(checkpoint.session, message.text, why), "closed")
         await self._over(message.session)
 
     def _said(self, message: Inbound, mailbox: Mailbox, text: str) -> None:
-        """Answer all who have written in the turn; where that fails, the turn goes on."""
-        for one in {message.channel: message, **mailbox.joined}.values():
-            try:
-                self.answer(one, text)
-            except Exception as error:
-                about = {"session": one.session, "message": one.text}
-                self.observe("not_told", **about, error=type(error).__name__)
+        """Answer all who have written in the turn."""
+        for one in mailbox.writers(message):
+            self.say(one, text)
 
     async def _checkpoint(self, session: str) -> Checkpointer:
         async with self._door:
@@ -149,7 +151,7 @@ class Turns:
                     self._idle[longest] = None  # it stays, behind the others
 
     def _services(self, message: Inbound, mailbox: Mailbox) -> TurnServices:
-        observe = Observer(World(time=time.monotonic, spend=lambda: False), "turn")
+        observe = unheard("turn")
         provider = FakeProvider(self.script, observe, speed=self.speed)
         return TurnServices(
             ask=lambda history, attempt: provider.stream(attempt),
@@ -162,9 +164,3 @@ class Turns:
             owner=Owner(message.session, message.channel),
             stopped=self.stopped,
         )
-
-
-def _command(message: Inbound) -> str:
-    """The first word of the message where it is a command, else nothing."""
-    first = message.text.split()[:1]
-    return first[0] if first and first[0].startswith("/") else ""

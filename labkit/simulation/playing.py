@@ -186,7 +186,7 @@ class Playing:
             return VirtualLoop(**options)
         return FaultyLoop(lambda *at: self.striking.passes(*at), **options)
 
-    def _note(self, kind: str, **data: Any) -> None:
+    def _note(self, kind: str, /, **data: Any) -> None:
         self.world.trace.add("lab", kind, **data)
 
     def _crash(self, index: int) -> None:

@@ -5,6 +5,7 @@ A scenario's factory and client get an `Observer`, which is all they may know of
 
 from collections.abc import Callable
 from random import Random
+from time import monotonic
 from typing import Any, Final
 
 from .faults import Fault
@@ -65,3 +66,8 @@ class Observer:
     def now(self) -> float:
         """The wall clock of the run, in seconds since the epoch; it moves with virtual time."""
         return EPOCH + self._world.time()
+
+
+def unheard(actor: str) -> Observer:
+    """An observer for an actor outside a simulation: in real time, and nothing is kept."""
+    return Observer(World(time=monotonic, spend=lambda: False), actor)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from labkit.scenarios.session_judges import levels
 from labkit.simulation import Event, Run, Scenario, SimulationError
 
 from .chart import Chart
@@ -31,7 +32,6 @@ WAYS: Final = {  # how a message went -> words, colour, sign
 KINDS: Final = ("routed", "dropped", "unanswered", "injected")
 FATES: Final = ("turn_start", "dropped", "unanswered")
 OUTCOMES: Final = {"done": ("green", ""), "stopped": ("grey", ".."), "failed": ("red", "xxx")}
-MOST: Final = 20  # rows of one session
 LEVEL: Final = 1.1  # inches
 Level = list[tuple[float, int]]
 
@@ -120,11 +120,7 @@ def _way(events: Sequence[Event], event: Event) -> Iterator[Item]:
 
 def running(events: Sequence[Event]) -> Level:
     """(time, number of turns that run when all of that moment has happened), at each change."""
-    number, level = 0, dict[float, int]()
-    for event in events:
-        if event.kind in ("turn_start", "turn_end"):
-            number += 1 if event.kind == "turn_start" else -1
-            level[event.time] = number
+    level = {event.time: number for event, number in levels(events)}
     return list(level.items())
 
 
@@ -145,15 +141,13 @@ def _message(event: Event) -> tuple[Any, Any]:
 
 def _figure(told: Sequence[Told], end: float) -> Figure:
     tall = [
-        inches
-        for each in told
-        for inches in (height(each.items, each.sessions, end, MOST) * ROW, LEVEL)
+        inches for each in told for inches in (height(each.items, each.sessions, end) * ROW, LEVEL)
     ]
     figure = Figure(figsize=(WIDTH, sum(tall) + len(told) * AROUND), layout="constrained")
     ratios = {"height_ratios": tall}
     every = figure.subplots(len(tall), squeeze=False, sharex=True, gridspec_kw=ratios).flat
     for each, above, below in zip(told, every[::2], every[1::2], strict=True):
-        draw(above, each.items, each.sessions, end, MOST)
+        draw(above, each.items, each.sessions, end)
         above.set_title(each.name, loc="left", fontsize=11, fontweight="bold")
         _draw_level(below, each, end)
     return figure

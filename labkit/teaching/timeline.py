@@ -210,35 +210,33 @@ def _figure(names: Sequence[str], told: Sequence[Sequence[Item]], end: float) ->
     return figure
 
 
-def height(items: Sequence[Item], there: Sequence[str], end: float, most: int = MOST_ROWS) -> float:
-    """How many rows the lanes `there` need, where one has at most `most` with labels."""
-    charts = [rows(items, lane, end, most) for lane in there]
-    return sum(len(lane) * _tall(lane) for lane in charts)
+def height(items: Sequence[Item], there: Sequence[str], end: float) -> float:
+    """How many rows the lanes `there` need."""
+    return sum(_rows_of(lane) for lane in (rows(items, name, end) for name in there))
 
 
-def draw(
-    axes: Axes, items: Sequence[Item], there: Sequence[str], end: float, most: int = MOST_ROWS
-) -> None:
+def draw(axes: Axes, items: Sequence[Item], there: Sequence[str], end: float) -> None:
     """Draw the lanes `there`, one under another, from 0 to `end` seconds."""
-    axes.set(xlim=(-0.01 * end, 1.03 * end), ylim=(height(items, there, end, most), 0))
+    lanes = [rows(items, lane, end) for lane in there]
+    axes.set(xlim=(-0.01 * end, 1.03 * end), ylim=(sum(map(_rows_of, lanes)), 0))
     axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_yticks(_draw(axes, [rows(items, lane, end, most) for lane in there], end, most), there)
+    axes.set_yticks(_draw(axes, lanes, end), there)
     axes.tick_params(axis="y", length=0)
 
 
-def rows(items: Sequence[Item], lane: str, end: float, most: int = MOST_ROWS) -> list[list[Item]]:
+def rows(items: Sequence[Item], lane: str, end: float) -> list[list[Item]]:
     """The rows of a lane: no bar or label meets another, but in one more that takes the rest.
 
     Bars come first. Tools go down like stairs, so that none stands above one before it.
     """
-    found: list[list[Item]] = [[] for _ in range(most + 1)]
+    found: list[list[Item]] = [[] for _ in range(MOST_ROWS + 1)]
     own, first = [item for item in items if item.lane == lane], 0
     for item in sorted(own, key=lambda item: bool(item.sign)):
-        downwards = (*range(first, most), *range(first))
-        number = next((n for n in downwards if _is_free(found[n], item, end)), most)
+        downwards = (*range(first, MOST_ROWS), *range(first))
+        number = next((n for n in downwards if _is_free(found[n], item, end)), MOST_ROWS)
         found[number].append(item)
-        first = number % most if lane == "tools" else 0
+        first = number % MOST_ROWS if lane == "tools" else 0
     return [sorted(row, key=lambda item: item.start) for row in found if row] or [[]]
 
 
@@ -256,20 +254,24 @@ def reach(item: Item, end: float) -> tuple[float, float, str]:
     return min(item.start, item.end - wide), item.end, "right"
 
 
+def _rows_of(lane: list[list[Item]]) -> float:
+    return len(lane) * _tall(lane)
+
+
 def _tall(lane: list[list[Item]]) -> float:
     return 1.0 if all(item.sign for row in lane for item in row) else TALL
 
 
-def _draw(axes: Axes, lanes: list[list[list[Item]]], end: float, most: int) -> list[float]:
+def _draw(axes: Axes, lanes: list[list[list[Item]]], end: float) -> list[float]:
     """Draw lane under lane; where the middle of each is."""
     top, middles = 0.0, []
     for number, lane in enumerate(lanes):
-        tall = len(lane) * _tall(lane)
+        tall = _rows_of(lane)
         axes.axhspan(top, top + tall, color="#F4F4F4" if number % 2 else "white", zorder=0)
         middles.append(top + tall / 2)
         for below, row in enumerate(lane):
             for item in row:
-                label = cut(item.label, LABEL) if below < most else ""
+                label = cut(item.label, LABEL) if below < MOST_ROWS else ""
                 _item(axes, item, label, top + below * _tall(lane) + 0.42, end)
         top += tall
     return middles

@@ -296,7 +296,9 @@ def test_a_session_that_another_process_has_is_told_to_the_operator(tmp_path: Pa
 def test_what_is_told_to_the_operator_is_one_line_without_keys(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    gateway._say(1, "turn_failed", session="a\nb", message="hello", error="E: key=sk-12\n\n34")
+    gateway._say(
+        1, "turn_failed", session="a\nb", message="hello", error="E", told="key=sk-12\n\n34"
+    )
     gateway._say(1, "not_kept", session="ann", message="hello", error="OSError")
     gateway._say(1, "not_told", session="ann", message="hello", error="BrokenPipeError")
     assert capsys.readouterr().err.splitlines() == [

@@ -119,6 +119,25 @@ def test_a_tool_that_raises_is_a_result_and_the_turn_goes_on(error: Exception) -
     assert row.content == f"Failed: {type(error).__name__}: {error}"
 
 
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(SystemExit(3), "SystemExit: 3"), (Unspeakable(), "Unspeakable: it cannot be told")],
+)
+def test_a_tool_that_would_end_the_process_or_cannot_say_why_is_a_result_too(
+    error: BaseException, told: str
+) -> None:
+    async def run(arguments: Mapping[str, Any], key: str) -> str:
+        raise error
+
+    row = result(run)
+    assert (row.status, row.content) == (FAILED, f"Failed: {told}")
+
+
 def test_a_tool_that_hangs_is_given_up_after_its_limit_and_its_end_is_unknown() -> None:
     async def run(arguments: Mapping[str, Any], key: str) -> str:
         await asyncio.Event().wait()

@@ -185,7 +185,7 @@ def test_a_turn_that_fails_is_told_to_its_user_and_the_next_one_runs() -> None:
 
 
 def test_what_made_a_turn_fail_is_told_whole_and_all_who_wrote_in_it_get_a_short_line() -> None:
-    told: list[str] = []
+    failed: list[tuple[str, str, str]] = []
     answers: list[tuple[str, str]] = []
 
     async def handle(message: Inbound, mailbox: Mailbox) -> None:
@@ -196,7 +196,7 @@ def test_what_made_a_turn_fail_is_told_whole_and_all_who_wrote_in_it_get_a_short
     dispatcher = Dispatcher(
         handle,
         answer=lambda message, text: answers.append((message.channel, text)),
-        observe=lambda kind, **data: told.append(data["error"]) if kind == "turn_failed" else 0,
+        observe=lambda kind, error="", told="", **_: failed.append((kind, error, told)),
     )
 
     async def work() -> None:
@@ -205,7 +205,7 @@ def test_what_made_a_turn_fail_is_told_whole_and_all_who_wrote_in_it_get_a_short
 
     virtually(work())
     short = "That went wrong (OSError). Please try again."
-    assert told == ["OSError: the disk is full"]
+    assert ("turn_failed", "OSError", "the disk is full") in failed
     assert answers == [("tcp", short), ("terminal", short)]
 
 

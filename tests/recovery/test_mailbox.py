@@ -65,8 +65,11 @@ def test_of_each_channel_the_newest_message_that_was_taken_is_remembered() -> No
     first, second, third = (Inbound("ann", text, text[0]) for text in ("a1", "b1", "a2"))
     for letter in (first, second, third, Inbound("ann", "left", "c")):
         mailbox.offer(letter)
-    assert mailbox.joined == {}
+    began = Inbound("ann", "a0", "a")
+    assert mailbox.writers(began) == [began]
     for _ in range(3):
         mailbox.take()
     mailbox.take_all()
-    assert mailbox.joined == {"a": third, "b": second}
+    assert mailbox.writers(began) == [third, second]
+    asked = Inbound("ann", "d0", "d")
+    assert mailbox.writers(asked) == [asked, third, second]

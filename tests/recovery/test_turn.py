@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -119,6 +119,18 @@ def test_the_pieces_of_a_call_are_joined_and_calls_side_by_side_are_kept_apart()
     world = play_turn([pieces, ANSWER])
     made = [(call.name, call.arguments) for row in world.session.messages for call in row.calls]
     assert made == [("read", '{"x": 1}'), ("write", '{"y": 2}')]
+
+
+def test_pieces_without_an_index_belong_to_the_call_whose_id_came_last() -> None:
+    pieces = [
+        Delta("tool_call", '{"x":', call_id="a", name="read"),
+        Delta("tool_call", " 1}"),
+        Delta("tool_call", '{"y":', call_id="b", name="write"),
+        Delta("tool_call", " 2}"),
+    ]
+    world = play_turn([pieces, ANSWER])
+    made = [(call.call_id, call.arguments) for row in world.session.messages for call in row.calls]
+    assert made == [("a", '{"x": 1}'), ("b", '{"y": 2}')]
 
 
 def test_half_a_call_of_an_attempt_that_failed_is_dropped() -> None:
@@ -345,19 +357,22 @@ def test_a_cancel_ends_the_tools_that_run_and_waits_for_their_clean_up() -> None
     assert broken(world) == []
 
 
+def stubborn(limit: float) -> Callable[[World], ToolRegistry]:
+    """One tool that takes 100 s and heeds no cancel."""
+
+    async def run(arguments: Mapping[str, Any], key: str) -> str:
+        until = asyncio.get_running_loop().time() + 100
+        while (left := until - asyncio.get_running_loop().time()) > 0:
+            try:
+                await asyncio.sleep(left)
+            except asyncio.CancelledError:
+                continue
+        return "much too late"
+
+    return lambda world: ToolRegistry(Tool(name="read", run=run, limit=limit))
+
+
 def test_a_tool_that_does_not_end_when_it_is_cancelled_holds_the_turn_for_a_bounded_time() -> None:
-    def tools(world: World) -> ToolRegistry:
-        async def run(arguments: Mapping[str, Any], key: str) -> str:
-            until = asyncio.get_running_loop().time() + 100
-            while (left := until - asyncio.get_running_loop().time()) > 0:
-                try:
-                    await asyncio.sleep(left)
-                except asyncio.CancelledError:
-                    continue
-            return "much too late"
-
-        return ToolRegistry(Tool(name="read", run=run, limit=1000))
-
     ended: list[float] = []
 
     async def stops(world: World, task: asyncio.Task[Any]) -> None:
@@ -367,7 +382,7 @@ def test_a_tool_that_does_not_end_when_it_is_cancelled_holds_the_turn_for_a_boun
         ended.append(asyncio.get_running_loop().time())
         await asyncio.sleep(200)
 
-    world = play_turn([LOOK_UP], tools=tools, meanwhile=stops)
+    world = play_turn([LOOK_UP], tools=stubborn(1000), meanwhile=stops)
     assert ended[0] < 10
     assert world.statuses() == {"c1": UNKNOWN}
     assert world.unhandled == []
@@ -375,24 +390,12 @@ def test_a_tool_that_does_not_end_when_it_is_cancelled_holds_the_turn_for_a_boun
 
 
 def test_a_tool_that_does_not_end_at_its_limit_holds_the_turn_for_a_bounded_time() -> None:
-    def tools(world: World) -> ToolRegistry:
-        async def run(arguments: Mapping[str, Any], key: str) -> str:
-            until = asyncio.get_running_loop().time() + 100
-            while (left := until - asyncio.get_running_loop().time()) > 0:
-                try:
-                    await asyncio.sleep(left)
-                except asyncio.CancelledError:
-                    continue
-            return "much too late"
-
-        return ToolRegistry(Tool(name="read", run=run, limit=1))
-
     async def waits(world: World, task: asyncio.Task[Any]) -> None:
         await asyncio.wait([task])
         assert asyncio.get_running_loop().time() < 20
         await asyncio.sleep(200)
 
-    world = play_turn([LOOK_UP, ANSWER], tools=tools, meanwhile=waits)
+    world = play_turn([LOOK_UP, ANSWER], tools=stubborn(1), meanwhile=waits)
     assert world.error is None
     assert world.statuses() == {"c1": UNKNOWN}
     assert world.unhandled == []

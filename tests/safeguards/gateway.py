@@ -309,7 +309,7 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "who has joined a turn is remembered",
         MAILBOX,
-        "        self.joined[message.channel] = message\n",
+        "        self._joined[message.channel] = message\n",
         "",
         (
             f"{_MAILBOX}test_of_each_channel_the_newest_message_that_was_taken_is_remembered",
@@ -319,21 +319,21 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "who has joined a turn is answered",
         TURNS,
-        "in {message.channel: message, **mailbox.joined}.values():",
+        "in mailbox.writers(message):",
         "in [message]:",
         (_WIDELY,),
     ),
     (
         "who has joined a turn hears that it failed",
         DISPATCH,
-        "in {message.channel: message, **turn.mailbox.joined}.values():",
+        "in turn.mailbox.writers(message):",
         "in [message]:",
         (_FAILS,),
     ),
     (
         "what made a turn fail is told",
         DISPATCH,
-        'self._tell("turn_failed", message, error=f"{type(error).__name__}: {error}")',
+        'self._tell("turn_failed", message, error=type(error).__name__, told=str(error))',
         "pass",
         (
             _FAILS,
@@ -342,15 +342,15 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
     (
         "a channel that fails ends no turn",
-        TURNS,
-        "            except Exception as error:\n",
-        "            except LookupError as error:\n",
+        DISPATCH,
+        "            self._answer(message, text)\n        except Exception as error:",
+        "            self._answer(message, text)\n        except LookupError as error:",
         (f"{_TURNS}test_a_channel_that_fails_ends_no_turn_and_is_told",),
     ),
     (
         "a command never reaches the model",
         TURNS,
-        "if command := _command(message):",
+        "if command := command_of(message.text):",
         "if command := '':",
         (
             f"{_TURNS}test_a_command_is_answered_in_one_line_and_never_reaches_the_model"
@@ -360,7 +360,7 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a command that was not answered is not kept for the model",
         TURNS,
-        "        if _command(message):\n            return\n",
+        "        if command_of(message.text):\n            return\n",
         "",
         (
             f"{_TURNS}test_a_command_is_answered_in_one_line_and_never_reaches_the_model"
@@ -425,8 +425,8 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "no key stands on the operator's console",
         COMMAND,
-        'scrub(details["error"])',
-        'details["error"]',
+        'scrub(details["told"])',
+        'details["told"]',
         (f"{_COMMAND}test_what_is_told_to_the_operator_is_one_line_without_keys",),
     ),
     (

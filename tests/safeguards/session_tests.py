@@ -82,9 +82,9 @@ _ROWS: Final = (
     ),
     (
         "white space around a command is no part of it",
-        "labkit/recovery/dispatch.py",
-        'message.text.split() or [""]',
-        'message.text.split(" ") or [""]',
+        "labkit/recovery/mailbox.py",
+        "first = text.split()[:1]",
+        'first = text.split(" ")[:1]',
         f"{_DISPATCH}test_a_command_is_one_whatever_white_space_is_around_it",
     ),
     (
@@ -140,8 +140,8 @@ _ROWS: Final = (
     (
         "only a crash excuses a message that is gone",
         _JUDGE,
-        'if any(event.get("fault") == "crash" for event in events):\n        return\n    dropped',
-        'if any(event.get("fault") for event in events):\n        return\n    dropped',
+        'return any(event.get("fault") == "crash" for event in events)',
+        'return any(event.get("fault") for event in events)',
         f"{_CASE}[gone at a fault that is no crash]",
     ),
     (

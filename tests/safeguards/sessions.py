@@ -436,15 +436,15 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "no message overtakes a line that waits",
         DISPATCH,
-        "if plain and not lane.line and lane.turn",
-        "if plain and lane.turn",
+        "if not command and not lane.line and lane.turn",
+        "if not command and lane.turn",
         (f"{_DISPATCH}a_message_never_overtakes_a_command_that_waits", _FEW),
     ),
     (
         "a command is never injected as text",
         DISPATCH,
-        'plain = not words[0].startswith("/")',
-        "plain = True",
+        "        if not command and not lane.line and lane.turn",
+        "        if not lane.line and lane.turn",
         (_FEW,),
     ),
     (

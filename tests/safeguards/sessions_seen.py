@@ -38,20 +38,18 @@ _ROWS: Final = (
     (
         "an open turn counts for what is known of a call",
         _JUDGE,
-        """        session = dict(kept)
-        rows = (*session["messages"], *(session["checkpoint"] or ()))""",
-        """        session = dict(kept)
-        rows = (*session["messages"],)""",
+        'return (*session["messages"], *(session["checkpoint"] or ()))',
+        'return tuple(session["messages"])',
         (f"{_CASE}[an effect of a call that runs]",),
     ),
     (
         "only a crash excuses a result that is not there",
         _JUDGE,
-        """    if any(event.get("fault") == "crash" for event in events):
+        """    if _crashed(events):
         return
-    for event, sessions in _left(events):
+    for event, sessions in left(events):
         known""",
-        """    for event, sessions in _left(events):
+        """    for event, sessions in left(events):
         known""",
         (f"{_CASE}[an effect of a call that is unknown]",),
     ),
@@ -110,8 +108,8 @@ _ROWS: Final = (
     (
         "the level is told once for each moment",
         "labkit/teaching/lanes.py",
-        "            level[event.time] = number\n",
-        "            level.setdefault(event.time, number)\n",
+        "for event, number in levels(events)}",
+        "for event, number in reversed(list(levels(events)))}",
         (f"{_LANES}test_the_level_is_that_of_the_end_of_each_moment",),
     ),
     (
@@ -287,6 +285,50 @@ _ROWS: Final = (
         "if point.event > after or (on_tasks and point.event == after) or after < 0:",
         "if point.event >= after:",
         ("tests/simulation/test_explore.py::test_a_pair_strikes_two_steps_and_not_one_step_twice",),
+    ),
+    (
+        "a piece without an index belongs to the call before it",
+        "labkit/recovery/turn.py",
+        'return piece.call_id or next(reversed(list(calls)), "")',
+        'return ""',
+        (
+            "tests/recovery/test_turn.py::"
+            "test_pieces_without_an_index_belong_to_the_call_whose_id_came_last",
+        ),
+    ),
+    (
+        "a tool does not end the process",
+        "labkit/recovery/calls.py",
+        "except (Exception, SystemExit) as error:",
+        "except Exception as error:",
+        (
+            "tests/recovery/test_calls.py::"
+            "test_a_tool_that_would_end_the_process_or_cannot_say_why_is_a_result_too",
+        ),
+    ),
+    (
+        "an error without words is a result",
+        "labkit/recovery/calls.py",
+        "{type(error).__name__}: {_words(error)}",
+        "{type(error).__name__}: {error}",
+        (
+            "tests/recovery/test_calls.py::"
+            "test_a_tool_that_would_end_the_process_or_cannot_say_why_is_a_result_too",
+        ),
+    ),
+    (
+        "a session that is stuck keeps no other loaded",
+        "labkit/services/turns.py",
+        "                del self._idle[longest]\n                try:",
+        "                try:",
+        (f"{_TURNS}test_one_session_that_cannot_be_put_away_keeps_no_other_loaded",),
+    ),
+    (
+        "what is left may have any name",
+        "labkit/simulation/playing.py",
+        "def _note(self, kind: str, /, **data: Any)",
+        "def _note(self, kind: str, **data: Any)",
+        ("tests/simulation/test_simulate.py::test_what_is_left_may_have_any_name",),
     ),
 )
 

@@ -67,7 +67,7 @@ SAFEGUARDS = (
     Safeguard(
         name="a tool stands under the one before it",
         file="labkit/teaching/timeline.py",
-        old='first = number % most if lane == "tools" else 0',
+        old='first = number % MOST_ROWS if lane == "tools" else 0',
         new="first = 0",
         red=(f"{_TESTS}timeline.py::test_tools_stand_in_their_order_also_where_a_row_is_free",),
     ),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from labkit.recovery.checkpoint import Checkpointer
+from labkit.recovery.dispatch import Dispatcher
 from labkit.recovery.mailbox import Inbound, Mailbox
 from labkit.recovery.session import Session, begin_turn, finish_turn
 from labkit.scenarios.scripts import load
@@ -84,9 +85,16 @@ def test_a_channel_that_fails_ends_no_turn_and_is_told(tmp_path: Path) -> None:
 
     mailbox.offer(Inbound("ann", "and mine?", "terminal"))
     served = turns(files, [])
-    served.answer = answer
-    served.observe = lambda kind, **details: failed.append((kind, details))
-    asyncio.run(served.handle(HELLO, mailbox))
+
+    async def work() -> None:
+        served.say = Dispatcher(
+            served.handle,
+            answer=answer,
+            observe=lambda kind, **details: failed.append((kind, details)),
+        ).say
+        await served.handle(HELLO, mailbox)
+
+    asyncio.run(work())
     files.close()
     assert said == [ANSWER]
     about = {"session": "ann", "message": "hello", "error": "BrokenPipeError"}
@@ -246,3 +254,25 @@ def test_a_session_whose_turn_runs_is_not_put_away(
     asyncio.run(program())
     files.close()
     assert [content for _, content in kept(tmp_path)] == ["hello", "done", "wait", "done"]
+
+
+def test_one_session_that_cannot_be_put_away_keeps_no_other_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stuck(SessionFiles):
+        def put_away(self, session_id: str) -> None:
+            if session_id == "ann":
+                raise SessionNotSaved("the disk is full")
+            super().put_away(session_id)
+
+    monkeypatch.setattr("labkit.services.turns.KEPT", 2)
+    files = Stuck(tmp_path)
+
+    async def program() -> None:
+        served = turns(files, [])
+        for name in ("ann", "bob", "cleo", "dan", "eve", "fay"):
+            await served.handle(Inbound(name, "hello", "tcp"), Mailbox())
+
+    asyncio.run(program())
+    assert files.flush_all() == 4  # ann, the two that were idle last, and one in her place
+    files.close()

@@ -139,3 +139,15 @@ def test_a_simulation_within_a_simulation_is_refused() -> None:
         assert "await the inner client" in str(run.error)
         assert run.recorded
     assert outer.recorded
+
+
+def test_what_is_left_may_have_any_name() -> None:
+    class Services:
+        def left(self) -> dict[str, Any]:
+            return {"kind": 1, "self": {"actor": (2,)}}
+
+    async def client(provider: Any, policy: Any, observe: Any) -> None: ...
+
+    run = simulate(scenario(client, make=lambda script, observe: Services()))
+    left = next(event for event in run.trace if event.kind == "left")
+    assert dict(left.data) == {"kind": 1, "self": (("actor", (2,)),)}

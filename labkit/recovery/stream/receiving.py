@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
+from ..cancel import by_user
 from ..deltas import Delta
 from ..errors import ProviderError
 from ..event_log import CursorError
@@ -32,10 +33,6 @@ NO_TOOLS: Final = ToolRegistry()
 
 def _nobody(kind: str, **details: object) -> None:
     """The observer of a caller who brought none."""
-
-
-def _by_user() -> bool:
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +59,7 @@ class Services:
     can_continue: bool = False
     provider: str = "openai-chat"
     limits: RecoveryLimits = DEFAULT_LIMITS
-    stopped: Callable[[], bool] = _by_user
+    stopped: Callable[[], bool] = by_user
     observe: Observe = _nobody
     now: Callable[[], float] = time.time
 
