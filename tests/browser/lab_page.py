@@ -171,8 +171,7 @@ class LabPage:
 
     def run_through(self, number: int) -> None:
         """From the first cell of all to code cell `number`, with Shift+Enter, as a reader does."""
-        cells = json.loads((self.lab.work / self.name).read_text(encoding="utf-8"))["cells"]
-        code = [place for place, cell in enumerate(cells) if cell["cell_type"] == "code"]
+        code = [n for n, cell in enumerate(self.saved()) if cell["cell_type"] == "code"]
         self.notebook.locator(".jp-Cell").first.click()
         for _ in range(code[number] + 1):
             self.page.keyboard.press("Shift+Enter")
@@ -236,8 +235,7 @@ class LabPage:
 
     def code(self, fragment: str) -> int:
         """The number of the one code cell with `fragment` in its source."""
-        cells = json.loads((self.lab.work / self.name).read_text(encoding="utf-8"))["cells"]
-        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        sources = ["".join(c["source"]) for c in self.saved() if c["cell_type"] == "code"]
         [number] = [number for number, source in enumerate(sources) if fragment in source]
         return number
 
@@ -249,12 +247,24 @@ class LabPage:
         """The output area of code cell `number`."""
         return self.cell(number).locator(".jp-Cell-outputArea")
 
+    def saved(self) -> list[Any]:
+        """The cells as the file has them; one that is being written is read again."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                text = (self.lab.work / self.name).read_text(encoding="utf-8")
+                cells: list[Any] = json.loads(text)["cells"]
+                return cells
+            except ValueError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
     def kept_outputs(self, number: int) -> Any:
         """What the saved notebook holds for code cell `number`, by kind, once it is saved."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            cells = json.loads((self.lab.work / self.name).read_text(encoding="utf-8"))["cells"]
-            cell = [cell for cell in cells if cell["cell_type"] == "code"][number]
+            cell = [cell for cell in self.saved() if cell["cell_type"] == "code"][number]
             if cell["outputs"]:
                 return cell["outputs"][0]["data"]
             self.page.wait_for_timeout(100)
