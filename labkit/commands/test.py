@@ -15,10 +15,11 @@ from labkit.commands import copies, sandbox
 from labkit.commands.environment import ROOT
 
 SPREAD = ["-n", "2", "--dist", "loadfile"]
+EVEN = ["-n", "2", "--dist", "worksteal"]  # for tests that need no other one of their file
 QUICK = ["-p", "tests.quick_start"]
 SANITIZE = ["--nbval-sanitize-with", str(ROOT / "tests" / "nbval.cfg")]
 NBVAL = [*QUICK, "--nbval", "--nbval-current-env", "--nbval-cell-timeout", "60", *SANITIZE]
-PLAIN = ["-p", "no:nbval"]  # its import costs seconds where no notebook is run
+PLAIN = [*QUICK, "-p", "no:nbval"]  # whose import costs seconds where no notebook is run
 NO_TESTS = 5
 
 
@@ -30,11 +31,11 @@ def parts(arguments: list[str]) -> dict[str, list[str]]:
         return {"slow": [*PLAIN, "-m", "slow", "--timeout", "900", tests, *rest]}
     if any(pathlib.Path(word.split("::")[0]).exists() for word in arguments):
         return {"chosen": arguments}
-    quick = "not slow and not bench and not browser"
+    quick, browser = [*PLAIN, "-m", "not slow and not bench"], f"{tests}/browser"
     return {
-        "units": [*PLAIN, "-m", quick, *SPREAD, tests, *arguments],
+        "units": [*quick, *EVEN, f"--ignore={browser}", tests, *arguments],
         "notebooks": [*NBVAL, *SPREAD, *map(str, copies.tracked()), *arguments],
-        "browser": [*PLAIN, "-m", "browser and not slow", *SPREAD, f"{tests}/browser", *arguments],
+        "browser": [*quick, *SPREAD, browser, *arguments],
     }
 
 
@@ -61,5 +62,7 @@ def run(words: list[str]) -> int:
     line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *words]
     with tempfile.TemporaryDirectory(prefix="labkit-", ignore_cleanup_errors=True) as folder:
         variables = sandbox.for_tests(folder)
+        # Some hundred Pythons start in a run: to compile the libraries takes most of them a second.
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)
         done = subprocess.run(line, cwd=ROOT, env=variables, stdin=subprocess.DEVNULL)
     return done.returncode

@@ -1,6 +1,7 @@
 """The real `openai` client, unmodified: on a script in virtual time, or on any address.
 
     client = scripted(script, observe)                   # as it is, with its own two retries
+    client = scripted(script, observe, budget=budget)    # its retries draw on a shared budget
     provider = SDKProvider(scripted(script, observe, max_retries=0))   # looks like the fake
     provider = SDKProvider(connected("http://127.0.0.1:8000"))
 
@@ -21,12 +22,14 @@ from typing import Any, Final
 import httpx2
 import openai
 
+from labkit.recovery.budget import Budget
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import ProviderError
 from labkit.simulation import Observer
 
 from .chat import deltas, failure
 from .fake import Player
+from .paying import Paying
 from .script import Script
 from .wire import Dropped, Head, answer
 
@@ -45,10 +48,13 @@ HIDDEN: Final[Mapping[str, str]] = {
 platform.platform()
 
 
-def scripted(script: Script, observe: Observer, **options: Any) -> openai.AsyncOpenAI:
+def scripted(
+    script: Script, observe: Observer, *, budget: Budget | None = None, **options: Any
+) -> openai.AsyncOpenAI:
     """An unmodified client whose every request plays the next attempt of `script`.
 
-    `options` are the client's own, such as `max_retries` and `timeout`.
+    `budget` pays for its requests and retries. `options` are the client's own, such as
+    `max_retries` and `timeout`.
     """
     player = Player(script, observe)
 
@@ -58,7 +64,10 @@ def scripted(script: Script, observe: Observer, **options: Any) -> openai.AsyncO
         assert isinstance(head, Head)
         return httpx2.Response(head.status, headers=dict(head.headers), stream=body)
 
-    http = openai.DefaultAsyncHttpxClient(transport=httpx2.MockTransport(network))
+    played = httpx2.MockTransport(network)
+    retries = options.get("max_retries", openai.DEFAULT_MAX_RETRIES)
+    transport = Paying(played, budget, retries) if budget else played
+    http = openai.DefaultAsyncHttpxClient(transport=transport)
     return _client("http://labkit.invalid", http, options)
 
 

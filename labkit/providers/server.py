@@ -149,6 +149,8 @@ def listen(port: int) -> tuple[socket.socket, str]:
     except (OSError, OverflowError) as error:
         cure = "choose another, or 0 for one that is free"
         raise ServerError(f"port {port} cannot be had: {cure}") from error
+    # A small piece goes out at once: asyncio sees to that only where the protocol is named.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
     return listening, f"http://{HOST}:{listening.getsockname()[1]}"
 
 

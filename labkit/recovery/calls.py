@@ -3,17 +3,23 @@
 A call is marked as running before it begins, and its result is saved before anything else happens,
 so that an interruption in the middle leaves each finished result, one unknown call for each that
 was running, and "not started" for the rest. What goes wrong in a tool is a result for the model;
-a cancel is not: it leaves.
+a cancel is not: it leaves. A tool whose effect must happen once goes through the executor.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from . import outcomes
+from .budget import Budget
 from .cancel import to_the_end
 from .checkpoint import Checkpointer
+from .errors import RecoveryError
+from .execution import Executor
+from .idempotency import Operation
 from .retry import Observe
+from .service import Service
 from .session import DONE, FAILED, REFUSED, UNKNOWN, begin_call, end_call
 from .stream.record import Owner, ToolCall, arguments_of
 from .tools import Arguments, Tool, ToolRegistry, batches, call_key, permit
@@ -21,18 +27,35 @@ from .tools import Arguments, Tool, ToolRegistry, batches, call_key, permit
 LONGEST: Final = 16_000  # characters of one result
 CLEAN_UP: Final = 5.0  # seconds that a cancelled tool has to clean up
 
+# an outcome's status -> the call's status in the session
+_STATUS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(outcomes.STATUSES, FAILED),
+    **dict.fromkeys(outcomes.DONE, DONE),
+    **dict.fromkeys(outcomes.OPEN, UNKNOWN),
+    outcomes.REJECTED: REFUSED,
+}
 
 Work = Coroutine[Any, Any, tuple[str, str]]  # gives content and status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """What running calls needs: the session's checkpoint, the tools, and for whom they run."""
+    """What running calls needs: the session's checkpoint, the tools, and for whom they run.
+
+    Raises `RecoveryError` where a tool has a service and `executor` or `budget` is missing.
+    """
 
     checkpoint: Checkpointer
     tools: ToolRegistry
     owner: Owner
     observe: Observe
+    executor: Executor | None = None
+    budget: Budget | None = None
+
+    def __post_init__(self) -> None:
+        if self.tools.with_service and (self.executor is None or self.budget is None):
+            names = ", ".join(self.tools.with_service)
+            raise RecoveryError(f"{names}: such a tool needs the turn's executor and its budget")
 
     async def run(self, calls: Iterable[ToolCall]) -> None:
         """Run them all; a cancel ends those that run, waits for them, and leaves."""
@@ -62,10 +85,17 @@ class Calls:
         if isinstance(permitted, str):
             await self._save(call, f"Not run: {permitted}.", REFUSED)
             return
+        if self._limit(permitted.tool) <= 0:
+            await self._save(call, "Not run: the time for it is over.", REFUSED)
+            return
         await self.checkpoint.save(begin_call(session, call.call_id), "running")
         self.observe("tool_start", call=call.call_id, name=call.name)
-        key = call_key(self.owner, session.session_id, call.call_id, permitted.arguments)
-        await self._finish(call, permitted.tool, _run(*permitted, key))
+        if permitted.tool.service is None:
+            key = call_key(self.owner, session.session_id, call.call_id, permitted.arguments)
+            await self._finish(call, permitted.tool, _run(*permitted, key))
+        else:
+            work = self._executed(*permitted, permitted.tool.service)
+            await self._finish(call, permitted.tool, work)
 
     async def _finish(self, call: ToolCall, tool: Tool, work: Work) -> None:
         """Wait for a call, so many seconds and a clean-up at most; a result that is there is saved.
@@ -73,10 +103,10 @@ class Calls:
         A tool that heeds no cancel is left to itself when its time to clean up is over: nobody
         waits for it, and what it gives then counts no more.
         """
-        task = asyncio.create_task(work, name=f"tool {call.call_id}")
+        task, limit = asyncio.create_task(work, name=f"tool {call.call_id}"), self._limit(tool)
         try:
             try:
-                await asyncio.wait([task], timeout=tool.limit)
+                await asyncio.wait([task], timeout=limit)
             finally:
                 if not task.done():  # breakpoint: tool given up
                     task.cancel()
@@ -86,8 +116,34 @@ class Calls:
             if finished:  # breakpoint: result check
                 await self._ended(call, *task.result())
         if not finished:
-            late = f"No answer within {tool.limit:g} s: it may have had its effect."
+            late = f"No answer within {limit:g} s: it may have had its effect."
             await self._ended(call, late, UNKNOWN)
+
+    def _limit(self, tool: Tool) -> float:
+        """Seconds for a call: to the nearer of two ends; an executor keeps to the budget itself."""
+        if self.budget is None or tool.service is not None:
+            return tool.limit
+        return min(tool.limit, self.budget.within(tool.name, tool=tool.name).remaining)
+
+    async def _executed(
+        self, tool: Tool, arguments: Arguments, service: Service
+    ) -> tuple[str, str]:
+        """What the call means, done once: a repeat under another id of the model's is answered."""
+        executor, budget, tenant = self.executor, self.budget, self.owner.tenant
+        assert executor is not None  # as checked at the beginning
+        assert budget is not None
+        try:
+            resource = tool.resource(arguments)
+        except Exception as error:
+            return f"Not run: its resource cannot be told: {type(error).__name__}.", REFUSED
+        operation = Operation(tenant=tenant, name=tool.name, resource=resource, payload=arguments)
+        try:
+            done = await executor.execute(operation, service, budget, tenant=tenant)
+        except Exception as error:  # of the key store, so nobody knows how far it came
+            told = "It may have been done: what is known of it could not be kept"
+            return f"{told} ({type(error).__name__}).", UNKNOWN
+        joined = done.status == outcomes.DEDUPLICATED and not done.how
+        return shortened(done.told), DONE if joined else _STATUS[done.status]
 
     async def _ended(self, call: ToolCall, content: str, status: str) -> None:
         self.observe("tool_end", call=call.call_id, name=call.name, status=status)

@@ -3,6 +3,7 @@
 Rules: what a reader has seen is never silently said again; the one exception is a stall, and only
 for a caller who can close the old segment and open a new one. A wait that would pass the deadline
 is not slept. The last attempt's own error leaves, with a note of what ran out. Cancellation leaves.
+A budget that is handed in pays for each request at its door and for each retry before its wait.
 
     async with aclosing(stream_with_retry(open_stream, policy=policy, random=random)) as pieces:
         async for piece in pieces:
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, TypeVar
 
+from .budget import Budget, BudgetExhausted
 from .deltas import Boundary, Delta
 from .errors import ProviderError
 from .policy import RetryPolicy
@@ -97,22 +99,27 @@ async def stream_with_retry(
     segments: bool = False,
     observe: Observe | None = None,
     now: Callable[[], float] = time.time,
+    budget: Budget | None = None,
 ) -> AsyncGenerator[Delta | Boundary, None]:
     """Yield an answer's deltas, trying again where `decide` allows it.
 
     `open_stream(attempt)` starts one attempt. `segments`: the caller understands a `Boundary` whose
     segment has risen. `observe(kind, **details)` is told of every attempt, failure, decision, wait
-    and end. Raises the last attempt's `ProviderError`, with a note of what ran out; any other
-    error leaves at once. A cancel closes the open attempt, or ends the wait, and leaves as it came.
+    and end. `budget`: the account shared with other layers; of two deadlines the nearer one counts.
+    Raises the last attempt's `ProviderError`, with a note of what ran out; any other error leaves
+    at once. A cancel closes the open attempt, or ends the wait, and leaves as it came.
     """
     tell = observe or _nobody
     clock = asyncio.get_running_loop().time
-    deadline = clock() + policy.total
+    deadline = clock() + (policy.total if budget is None else min(policy.total, budget.remaining))
     attempt = segment = 1
+    last: ProviderError | None = None
     while True:
         visible = False
-        tell("attempt", attempt=attempt, segment=segment)
         try:
+            if budget is not None:
+                budget.request()
+            tell("attempt", attempt=attempt, segment=segment)
             stream = open_stream(attempt)
             answer = whole_answer(stream, stall=policy.stall, deadline=deadline)
             async with aclosing(answer):
@@ -123,6 +130,10 @@ async def stream_with_retry(
                     yield delta
             tell("complete", attempt=attempt)
             return
+        except BudgetExhausted as short:
+            leaving = last or short  # nothing was sent, and that is not what went wrong
+            leaving.add_note(f"gave up before attempt {attempt} of {policy.attempts}: {short.what}")
+            raise leaving  # noqa: B904 - as it came, unwrapped
         except ProviderError as error:
             _let_a_cancel_leave(error)
             tell("failure", attempt=attempt, **_facts(error), visible=visible)
@@ -137,12 +148,14 @@ async def stream_with_retry(
                 policy=policy,
                 random=random,
             )
+            if budget is not None:
+                decision = agreed(decision, budget)
             tell("decision", attempt=attempt, action=decision.action, reason=decision.reason)
             if decision.action == GIVE_UP:
                 tried = f"attempt {attempt} of {policy.attempts}"
                 error.add_note(f"gave up after {tried}: {decision.reason}")
                 raise
-            reason = error.kind
+            last, reason = error, error.kind
         if decision.action == NEW_SEGMENT:
             segment += 1  # breakpoint: new segment
         attempt += 1
@@ -194,6 +207,13 @@ async def next_within(stream: AsyncIterator[Item], patience: float, deadline: fl
                 raise  # the provider's own, not this clock's
     kind = "stall" if limit < deadline else "deadline"
     raise ProviderError(f"nothing new came before the {kind} limit", kind=kind)
+
+
+def agreed(decision: Decision, budget: Budget) -> Decision:
+    """The decision once the budget has paid for the retry in it, or to give up for want of what."""
+    if decision.action != GIVE_UP and (short := budget.retry(decision.wait)):
+        return Decision(action=GIVE_UP, reason=short)
+    return decision
 
 
 def _let_a_cancel_leave(error: ProviderError) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .errors import RecoveryError
+from .service import Service
 from .stream.record import (
     Executed,
     Owner,
@@ -35,6 +36,14 @@ def _anybody(owner: Owner) -> bool:
     return True
 
 
+def _no_resource(arguments: Arguments) -> str:
+    return ""
+
+
+async def _by_its_service(arguments: Arguments, key: str) -> str:
+    raise RecoveryError("this tool has effects: run it by an executor, which asks its service")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """A tool: `run(arguments, key)` gives its result.
@@ -43,11 +52,16 @@ class Tool:
     call it. `takes_nothing`: it has no arguments. The key is the same for the same call of the same
     answer, so that the service behind the tool can tell a repeat. `concurrent`: it may run beside
     its neighbours; being `async` or reading only is no proof of that, so somebody must say so.
-    `limit`: seconds after which it is given up.
+    `limit`: seconds after which it is given up, an executor's tries included.
+    `service`: what has its effect, in the place of `run`, so that one operation has one effect
+    whatever id the model gives its calls; `resource(arguments)`: the thing that it is done to, such
+    as an order's number.
     """
 
     name: str
-    run: Callable[[Arguments, str], Awaitable[str]]
+    run: Callable[[Arguments, str], Awaitable[str]] = _by_its_service
+    service: Service | None = None
+    resource: Callable[[Arguments], str] = _no_resource
     check: Callable[[Arguments], str] = _anything
     allowed: Callable[[Owner], bool] = _anybody
     takes_nothing: bool = False
@@ -56,10 +70,11 @@ class Tool:
 
 
 class ToolRegistry:
-    """The tools there are, by name."""
+    """The tools there are, by name; `with_service` names those that an executor runs."""
 
     def __init__(self, *tools: Tool) -> None:
         self._tools = {tool.name: tool for tool in tools}
+        self.with_service = tuple(tool.name for tool in tools if tool.service is not None)
         if len(self._tools) < len(tools):
             raise RecoveryError("two tools have the same name: give each its own")
 

@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
+from .budget import Budget
 from .calls import Calls, named
 from .cancel import by_user
 from .checkpoint import Checkpointer
 from .deltas import Boundary, Delta
 from .errors import ProviderError, RecoveryError
+from .execution import Executor
 from .mailbox import Mailbox
 from .policy import RetryPolicy
 from .retry import Observe, stream_with_retry
@@ -54,7 +56,8 @@ class TurnServices:
 
     `ask(history, attempt)` sends a request; `show` is given each visible text when it is saved,
     and `said`, which raises nothing, all the text of a model call when that is saved. `stopped()`:
-    whether a cancel is its user's stop, else the process is going down.
+    whether a cancel is its user's stop, else the process is going down. `budget`: the turn's
+    account and deadline, for the model and for tools. `executor`: runs tools that have a service.
     """
 
     ask: Ask
@@ -67,6 +70,8 @@ class TurnServices:
     stopped: Callable[[], bool] = by_user
     now: Callable[[], float] = time.time
     said: Callable[[str], object] = lambda text: None
+    budget: Budget | None = None
+    executor: Executor | None = None
 
 
 async def run_turn(
@@ -83,7 +88,12 @@ async def run_turn(
     """
     letters = Mailbox() if mailbox is None else mailbox  # an empty one is false
     calls = Calls(
-        checkpoint=checkpoint, tools=services.tools, owner=services.owner, observe=services.observe
+        checkpoint=checkpoint,
+        tools=services.tools,
+        owner=services.owner,
+        observe=services.observe,
+        executor=services.executor,
+        budget=services.budget,
     )
     try:
         await checkpoint.save(begin_turn(checkpoint.session, question), "user")
@@ -120,6 +130,7 @@ async def _model_step(
         random=services.random,
         observe=services.observe,
         now=services.now,
+        budget=services.budget and services.budget.within("model"),
     )
     async with aclosing(pieces):
         async for piece in pieces:

@@ -5,6 +5,7 @@ find("retry.guarded"), names(), simulate("retry.guarded"), explore("retry.guarde
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, Final
 
 from labkit.recovery import dispatch, mailbox, retry, retry_after
@@ -15,20 +16,23 @@ from labkit.simulation import explore as strike
 from labkit.simulation import points as points_of
 from labkit.simulation import simulate as run
 
-from .rows import STREAMS, TURNS
+from .rows import EFFECTS, STREAMS, TURNS
 
 READABLE: Final = tuple(
-    dict.fromkeys((retry, retry_after, policy_module, *STREAMS, *TURNS, dispatch, mailbox))
+    dict.fromkeys(
+        (retry, retry_after, policy_module, *STREAMS, *TURNS, dispatch, mailbox, *EFFECTS)
+    )
+)
+TOPICS: Final = (
+    "retries interruptions sdk streams frameworks turns sessions budgets framework_retries effects"
 )
 
 
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Scenario]:
     """Every scenario by name, in the order of the lessons."""
-    from . import frameworks, interruptions, retries, sdk, sessions, streams, turns
-
-    topics = (retries, interruptions, sdk, streams, frameworks, turns, sessions)
-    every = [scenario for topic in topics for scenario in topic.scenarios()]
+    modules = (import_module(f".{topic}", __package__) for topic in TOPICS.split())
+    every = [scenario for topic in modules for scenario in topic.scenarios()]
     return {scenario.name: scenario for scenario in every}
 
 

@@ -37,7 +37,8 @@ class FrameworkMissing(RecoveryError):
 
 
 @contextmanager
-def _library(name: str, extra: str) -> Iterator[None]:
+def library(name: str, extra: str) -> Iterator[None]:
+    """Import a framework in the block; raises `FrameworkMissing` where it is not installed."""
     try:
         with loading():
             yield
@@ -138,7 +139,7 @@ class Nodes(Author):
 
 def graph(nodes: Nodes, names: Sequence[str], saver: Any) -> Any:
     """The graph of those nodes, one after the other; the last is done again while interrupted."""
-    with _library("langgraph", "lab"):
+    with library("langgraph", "lab"):
         from langgraph.graph import END, START, StateGraph
 
     async def after_last(state: State) -> str:  # async: any other function gets a thread
@@ -154,7 +155,7 @@ async def langgraph(
     desk: Desk, limits: RecoveryLimits, observe: Observer, *, nodes: Sequence[str]
 ) -> None:
     """A graph of async nodes with a checkpointer, which goes on from the last checkpoint."""
-    with _library("langgraph", "lab"):
+    with library("langgraph", "lab"):
         from langgraph.checkpoint.memory import InMemorySaver
         from langsmith import tracing_context
     author = Nodes(desk, limits, observe)
@@ -188,7 +189,7 @@ async def agent_sdk(
 
     `segments`: the page closes what was shown before the next attempt.
     """
-    with _library("openai-agents", "sdk"):
+    with library("openai-agents", "sdk"):
         import agents
         from openai import OpenAIError
     author = Author(desk, limits, observe)

@@ -6,10 +6,16 @@ from typing import Any, Final
 
 from labkit.providers.fake import FakeProvider
 from labkit.recovery import (
+    attempts,
+    budget,
     calls,
     cancel,
     checkpoint,
+    claims,
     event_log,
+    execution,
+    idempotency,
+    lease,
     retry,
     retry_after,
     session,
@@ -20,11 +26,13 @@ from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.policy import RetryPolicy
 from labkit.recovery.stream import client, continuation, ending, receiving, record
 from labkit.simulation import STREAM_JUDGES, Scenario
+from labkit.stores import memory
 
 from .scripts import load
 
 TABLES: Final = Path(__file__).parents[2] / "data" / "scenarios"
 STREAMS: Final = (client, receiving, record, ending, continuation, tools, event_log)
+EFFECTS: Final = (execution, attempts, claims, idempotency, lease, budget, memory)
 TURNS: Final = (turn, calls, checkpoint, session, cancel, tools, retry, retry_after)
 POLICY: Final = RetryPolicy(retry_on=TRANSIENT, stall=5.0, total=60.0)
 
@@ -44,5 +52,5 @@ def scenario(name: str, row: dict[str, Any], **fields: Any) -> Scenario:
         "source": (retry, retry_after),
         "breakpoints": tuple(row.get("breakpoints", ())),
     }
-    script = load(row["script"])
+    script = load(row["script"]) if "script" in row else None
     return Scenario(name=name, claim=row["claim"], script=script, **{**common, **fields})

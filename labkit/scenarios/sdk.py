@@ -32,9 +32,9 @@ async def unmodified(client: Any, policy: Any, observe: Observer) -> None:
                 page("shown", text=choice.delta.content)
 
 
-def make_client(script: Script, observe: Observer) -> Any:
+def make_client(script: Script, observe: Observer, **options: Any) -> Any:
     """The client as it is, on a script."""
-    return _sdk().scripted(script, observe)
+    return _sdk().scripted(script, observe, **options)
 
 
 def make_provider(script: Script, observe: Observer) -> Any:

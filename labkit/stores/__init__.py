@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["StoreError", "open_stream_store"]
+__all__ = ["StoreDown", "StoreError", "open_key_store", "open_stream_store"]
 
 
 def __getattr__(name: str) -> Any:

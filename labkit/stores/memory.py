@@ -1,7 +1,11 @@
-"""A store that lives as long as its process, for simulations and tests."""
+"""Stores that live as long as their process, for simulations and tests."""
 
+import asyncio
+import time
+from collections.abc import Callable
 from dataclasses import replace
 
+from labkit.recovery.idempotency import FAILED, SUCCEEDED, KeyRecord, Seen
 from labkit.recovery.stream.record import Owner, StreamRun
 from labkit.recovery.stream.store import StreamExists, stale, unknown
 
@@ -38,3 +42,49 @@ class MemoryStreamStore:
         kept = replace(run, version=version, stored_chunks=len(run.chunks))
         self._kept[run.run_id] = kept
         return kept
+
+
+class MemoryKeyStore:
+    """Keeps records of keys in a dictionary; each write takes `writing` seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.time, *, writing: float = 0.0) -> None:
+        self.kept: dict[tuple[str, str], KeyRecord] = {}
+        self._clock = clock
+        self._writing = writing
+
+    async def read(self, tenant: str, key: str) -> Seen:
+        """The record as it is now."""
+        return Seen(self.kept.get((tenant, key)), self._clock())
+
+    async def swap(self, old: KeyRecord | None, new: KeyRecord) -> bool:
+        """Write `new` if `old` is still what is kept, or if nothing is; whether it was written."""
+        if self._writing:
+            await asyncio.sleep(self._writing)
+        if self.kept.get((new.tenant, new.key)) != old:  # breakpoint: unique key
+            return False
+        self.kept[new.tenant, new.key] = new
+        return True
+
+    async def waiting(self, tenant: str) -> list[KeyRecord]:
+        """Those that are handed over, the oldest first."""
+        mine = (record for record in self.kept.values() if record.tenant == tenant)
+        return sorted((record for record in mine if record.handed_over), key=_handed_over_at)
+
+    async def forget(self) -> int:
+        """Delete the final records that have expired, which may run anew; how many there were."""
+        now = self._clock()
+        gone = [at for at, kept in self.kept.items() if _may_go(kept) and kept.expires <= now]
+        for at in gone:
+            del self.kept[at]
+        return len(gone)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def _may_go(record: KeyRecord) -> bool:
+    return record.state in (SUCCEEDED, FAILED) and not record.handed_over
+
+
+def _handed_over_at(record: KeyRecord) -> float:
+    return record.lease.until

@@ -48,7 +48,8 @@ class Chart:
         with mpl.rc_context(_STYLE), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")  # a sign that the font lacks is a box
             self.figure.savefig(full, format="png", dpi=100, pil_kwargs={"compress_level": 0})
-        Image.open(full).convert("RGB").quantize(128).save(small, "PNG", optimize=True)
+        true, rare = Image.open(full).convert("RGB"), Image.Quantize.MAXCOVERAGE  # a mark is rare
+        true.quantize(128, rare).save(small, "PNG", optimize=True)
         return small.getvalue()
 
     @cached_property

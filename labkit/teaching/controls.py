@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from threading import RLock
 from typing import Any, Final
 
 import ipywidgets as ipw
+import traitlets
 
 from .phrases import cell
 
 MONO: Final = "font-family:var(--jp-code-font-family,monospace);font-size:12.5px;line-height:1.45"
 MARK: Final = "background:#ffe08a;color:#111"  # on any theme; a word or an arrow says the same
+_ALERT: Final = "background:#fff3cd;color:#111;border-left:4px solid #d55e00;padding:4px 8px"
 _ROOM: Final = ("8 1 440px", "5 1 300px")
+_ONE_AT_A_TIME: Final = RLock()  # JupyterLab may hand each control's messages to another thread
 _CELL: Final = "border:1px solid #bbb;padding:1px 6px;text-align:left"
 
 
@@ -77,6 +81,14 @@ def table(rows: Sequence[tuple[str, str, str]]) -> str:
     return f'<table style="border-collapse:collapse;width:100%;{MONO}">{told}</table>'
 
 
+def choice(model: Any, name: str, label: str = "") -> Any:
+    """A list of the values of a model's `Enum` of that name, which follow each other."""
+    style, values = {"description_width": "initial"}, model.traits()[name].values
+    made = ipw.Dropdown(description=label or name, options=values, style=style)
+    traitlets.link((model, name), (made, "value"))
+    return made
+
+
 def button(label: str, tooltip: str, act: Callable[[], object], message: Any) -> Any:
     """A button that says what it does, and shows in `message` what goes wrong."""
     layout = ipw.Layout(width="auto", align_self="flex-start")
@@ -88,6 +100,7 @@ def button(label: str, tooltip: str, act: Callable[[], object], message: Any) ->
 def heard(act: Callable[..., object], message: Any, meanwhile: str = "") -> Callable[..., None]:
     """`act` with its errors shown in `message`, an HTML widget, since a callback has no cell.
 
+    One callback at a time: a button that is pressed while a picture is drawn waits for it.
     `meanwhile` stands there while it runs. A screen reader speaks both; a word says that it is an
     error, not only its colour.
     """
@@ -95,14 +108,14 @@ def heard(act: Callable[..., object], message: Any, meanwhile: str = "") -> Call
     @wraps(act)
     def safely(*arguments: Any) -> None:
         working = meanwhile and f'<div role="status">{meanwhile}</div>'
-        message.value = working
-        try:
-            act(*arguments)
-            if message.value == working:  # else what it called has said what went wrong
-                message.value = ""
-        except Exception as error:
-            style = "background:#fff3cd;color:#111;border-left:4px solid #d55e00;padding:4px 8px"
-            named = cell(f"{type(error).__name__}: {error}")
-            message.value = f'<div role="alert" style="{style}">{named}</div>'
+        with _ONE_AT_A_TIME:
+            message.value = working
+            try:
+                act(*arguments)
+                if message.value == working:  # else what it called has said what went wrong
+                    message.value = ""
+            except Exception as error:
+                named = cell(f"{type(error).__name__}: {error}")
+                message.value = f'<div role="alert" style="{_ALERT}">{named}</div>'
 
     return safely

@@ -9,7 +9,9 @@ The words stand in `data/exercises/diagnosis.toml`; here is how each symptom sho
 
 from collections.abc import Sequence
 
-from labkit.simulation import Event, Run
+from labkit.scenarios.budget_judges import deadline_overrun, retries_in_step
+from labkit.scenarios.effect_judges import effect_repeated, failure_told, key_stuck, meant
+from labkit.simulation import Event, Judge, Run
 from labkit.simulation.judge import cancel_swallowed, duplicate_text, left_over_task
 
 from .said import Told, pick, texts
@@ -27,21 +29,31 @@ def diagnose(what: str | Run | None = None) -> Told:
         chosen = {pick("symptom", what, {name: row["words"] for name, row in table.items()}): ""}
     form = "{words}\n   look:      {look}\n   not first: {not_first}"
     lines = [form.format(**table[name]) + here for name, here in chosen.items()]
-    return Told("\n".join(lines or ["The trace shows none of the four symptoms."]))
+    return Told("\n".join(lines or ["The trace shows none of these symptoms."]))
 
 
 def symptoms(events: Sequence[Event]) -> dict[str, int]:
     """The symptoms that a trace shows, each with the index of the event to look at first."""
     stopped = max((event.index for event in events if event.kind == "cancel"), default=0)
-    doubled = [finding.event for finding in duplicate_text(events)]
-    lost = [finding.event for finding in (*cancel_swallowed(events), *left_over_task(events))]
+    lost = _at(cancel_swallowed, events) + _at(left_over_task, events)
+    wanted = {meant(event) for event in events if event.kind == "calls"}
     found = {
         "silent_wait": [e.index for e in events if e.kind == "stall" or e.get("seconds", 0) >= 1],
-        "restart": [e.index for e in events if e.kind == "segment_end"] + doubled,
+        "restart": [e.index for e in events if e.kind == "segment_end"]
+        + _at(duplicate_text, events),
         "tools_after_stop": [e.index for e in events[:stopped] if e.get("step") == "tool"],
         "backend_goes_on": lost + _written_for_nobody(events),
+        "charged_twice": [i for i in _at(effect_repeated, events) if meant(events[i]) in wanted],
+        "told_as_failed": _at(failure_told, events),
+        "key_in_progress": _at(key_stuck, events),
+        "request_storm": _at(retries_in_step, events),
+        "silent_minutes": _at(deadline_overrun, events),
     }
     return {name: min(indexes) for name, indexes in found.items() if indexes}
+
+
+def _at(judge: Judge, events: Sequence[Event]) -> list[int]:
+    return [finding.event for finding in judge(events)]
 
 
 def _written_for_nobody(events: Sequence[Event]) -> list[int]:

@@ -14,12 +14,13 @@ what was answered later.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from traitlets import Dict, HasTraits
 
 from labkit.recovery.errors import ProviderError
 from labkit.scenarios import catalogue
+from labkit.scenarios.effect_facts import EFFECT_FACTS
 from labkit.scenarios.facts import FACTS
 from labkit.simulation import Event, Run, SimulationError, View
 
@@ -29,6 +30,7 @@ from .said import Told, pick, texts
 from .token import read
 
 Cell = tuple[str, str]  # scenario and column
+_FACTS: Final = {**FACTS, **EFFECT_FACTS}
 
 
 def predict(name: str) -> "Predictions":
@@ -103,7 +105,7 @@ class Predictions(HasTraits, TwoForms):
         kept, grades = self.kept(), {}
         for row, column in self.cells:
             given, trace = kept.get((row, column)), runs[row].trace
-            fact = FACTS[column](trace)
+            fact = _FACTS[column](trace)
             told = given or reveals
             grades[row, column] = Grade(given, fact.answer, trace[fact.event]) if told else Grade()
         return Grades(self, grades, runs, how)

@@ -37,7 +37,11 @@ def progress(step: str | None = None, *, blocked: str = "", reason: str = "") ->
 
 
 def drawn(run: Run) -> None:
-    """Note that the call chain of `run` was drawn: of a served stream, of a stop, or of a retry."""
+    """Note that the call chain of `run` was drawn: of a repeat, a budget, a stream, a stop ..."""
+    kinds = {event.kind for event in run.trace}
+    if "entered" in kinds or "spent" in kinds:
+        answers().put(f"step/{'repeat' if 'entered' in kinds else 'budget'} chain drawn", "done")
+        return
     if any(event.actor == "wire" for event in run.trace):
         answers().put("step/stream chain drawn", "done")
         return

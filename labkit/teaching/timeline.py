@@ -87,9 +87,9 @@ def timeline(
     for mark, each in zip(marks, runs, strict=False):
         how = "ends" if each.error is None else f"ends with {type(each.error).__name__}"
         names.append(f"{mark}{each.scenario.name}: {how} at {seconds(each.time)}")
-    text = "\n\n".join(map(_text, names, told))
+    text = "\n\n".join(map(in_words, names, told))
     end = max(0.001, *(each.time for each in runs))
-    return Chart(lambda: _figure(names, told, end), text, f"timeline of {' and '.join(names)}")
+    return Chart(lambda: figure(names, told, end), text, f"timeline of {' and '.join(names)}")
 
 
 def story(run: Run) -> list[Item]:
@@ -97,13 +97,14 @@ def story(run: Run) -> list[Item]:
     events = run.trace
     items = [*_requests(events), *_waits(events), *_tools(events), *_segments(events)]
     for event in events:
-        mark = _LOOKS["marks"].get(f"{event.actor} {event.kind}")
+        mark = _LOOKS["marks"].get(f"{event.actor.partition(' ')[0]} {event.kind}")
         if mark is None and event.actor not in _TOLD:
             words = " ".join([event.kind, *(f"{name} {{{name}}}" for name, _ in event.data)])
-            mark = {"lane": event.actor, "words": words, "colour": "ink", "sign": "o"}
-        if mark is not None:
+            mark = {"words": words, "colour": "ink", "sign": "o"}
+        if mark:
             words, look = _filled(mark["words"], event), {k: mark[k] for k in ("colour", "sign")}
-            items.append(Item(mark["lane"], event.time, event.time, words, **look))
+            lane = mark.get("lane", event.actor)
+            items.append(Item(lane, event.time, event.time, words, **look))
     for found in run.findings:
         at = events[found.event].time
         items.append(Item("findings", at, at, found.name, "red", f": {found.cure}", sign="v"))
@@ -112,7 +113,7 @@ def story(run: Run) -> list[Item]:
 
 def _requests(events: Sequence[Event]) -> Iterator[Item]:
     endings = _LOOKS["endings"]
-    begins = [event for event in events if event.kind == "request"]
+    begins = [e for e in events if (e.actor, e.kind) == ("provider", "request")]
     for begin, following in zip_longest(begins, begins[1:]):
         until = following.index if following else None
         own = [event for event in events[begin.index : until] if event.actor == "provider"]
@@ -181,7 +182,7 @@ def _segments(events: Sequence[Event]) -> Iterator[Item]:
 
 def _filled(words: str, event: Event) -> str:
     parts = defaultdict(str, event.data) | {"at": seconds(event.time)}
-    return printable(words.format_map(parts)[:MOST]).rstrip()
+    return printable(words.format_map(parts)[:MOST]).rstrip(" :")
 
 
 def _lanes(items: Sequence[Item]) -> list[str]:
@@ -189,25 +190,28 @@ def _lanes(items: Sequence[Item]) -> list[str]:
     return [*(lane for lane in LANES if lane in there), *(n for n in there if n not in LANES)]
 
 
-def _text(name: str, items: Sequence[Item]) -> str:
-    lines = [name]
-    for lane in _lanes(items):
+def in_words(name: str, items: Sequence[Item]) -> str:
+    """One run's lanes as lines under its name."""
+    lines, there = [name], _lanes(items)
+    wide = max([13, *map(len, there)]) + 1
+    for lane in there:
         own = [f"{span(i.start, i.end)}: {i.label}{i.more}" for i in items if i.lane == lane]
-        lines += [f"  {lane if n == 0 else '':<14}{words}" for n, words in enumerate(own)]
+        lines += [f"  {lane if n == 0 else '':<{wide}}{words}" for n, words in enumerate(own)]
     return "\n".join(lines)
 
 
-def _figure(names: Sequence[str], told: Sequence[Sequence[Item]], end: float) -> Figure:
+def figure(names: Sequence[str], told: Sequence[Sequence[Item]], end: float) -> Figure:
+    """The runs one under another, with the same lanes on one axis from 0 to `end` seconds."""
     there = _lanes([item for items in told for item in items])
     heights = [height(items, there, end) for items in told]
     size = (WIDTH, sum(heights) * ROW + len(heights) * AROUND)
-    figure = Figure(figsize=size, layout="constrained")
-    every = figure.subplots(len(heights), squeeze=False, gridspec_kw={"height_ratios": heights})
+    made = Figure(figsize=size, layout="constrained")
+    every = made.subplots(len(heights), squeeze=False, gridspec_kw={"height_ratios": heights})
     for axes, items, name in zip(every.flat, told, names, strict=True):
         draw(axes, items, there, end)
         axes.set_title(cut(name, 90), loc="left", fontsize=11, fontweight="bold")
         axes.set_xlabel("virtual time (seconds)", fontsize=9)
-    return figure
+    return made
 
 
 def height(items: Sequence[Item], there: Sequence[str], end: float) -> float:

@@ -32,6 +32,7 @@ from labkit.scenarios.desk import ANN
 from labkit.scenarios.scripts import load
 from labkit.simulation import Run, simulate
 
+from .effect_trials import EFFECT_TRIALS
 from .session_trials import SESSION_TRIALS
 from .token import read
 from .tried import Tried, same
@@ -150,4 +151,5 @@ TRIALS: Final[Mapping[str, Callable[[Any, Any], Tried]]] = {
     "04.merge": _merge,
     "04.call": _complete,
     **SESSION_TRIALS,
+    **EFFECT_TRIALS,
 }

@@ -50,24 +50,34 @@ def browser(chromium: str) -> Iterator[object]:
         running.close()
 
 
+@pytest.fixture(scope="session")
+def context(browser: object) -> Iterator[object]:
+    """What all pages of the lab have in common: above all the copy of its programs."""
+    context = browser.new_context()
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def lab_page(lab: object, browser: object, tmp_path: pathlib.Path) -> Iterator[object]:
-    """A page of its own for one test; its kernels end with it."""
-    yield from _page(lab, browser, tmp_path)
+def lab_page(lab: object, context: object, tmp_path: pathlib.Path) -> Iterator[object]:
+    """A page of its own for one test; its kernel ends with it."""
+    yield from _page(lab, context, tmp_path)
 
 
 @pytest.fixture(scope="module")
 def walk_page(
-    lab: object, browser: object, tmp_path_factory: pytest.TempPathFactory
+    lab: object, context: object, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[object]:
-    """One page for all tests of a module, which walk through one notebook."""
-    yield from _page(lab, browser, tmp_path_factory.mktemp("pictures"))
+    """One page for all tests of a module, on one notebook."""
+    yield from _page(lab, context, tmp_path_factory.mktemp("pictures"))
 
 
-def _page(lab: object, browser: object, pictures: pathlib.Path) -> Iterator[object]:
+def _page(lab: object, context: object, pictures: pathlib.Path) -> Iterator[object]:
     from tests.browser import lab_page
 
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    yield lab_page.LabPage(lab, context.new_page(), lab_page.picture_folder(pictures))
-    context.close()
-    lab.end_kernels()
+    page = context.new_page()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    made = lab_page.LabPage(lab, page, lab_page.picture_folder(pictures))
+    yield made
+    page.close()
+    lab.end_kernel(made.name)

@@ -75,14 +75,13 @@ class Lab:
         (self.work / name).write_text(json.dumps(book), encoding="utf-8")
         return name
 
-    def end_kernels(self) -> None:
-        """End every kernel, so that the next test starts with none.
+    def end_kernel(self, name: str) -> None:
+        """End the kernel of a notebook.
 
-        The server refuses while a kernel is on its way up or down, so it is asked until none is
-        left.
+        The server refuses while a kernel is on its way up or down, so it is asked until it is gone.
         """
         until = time.monotonic() + PATIENCE
-        while sessions := self.api("sessions"):
+        while sessions := [each for each in self.api("sessions") if each["path"] == name]:
             for session in sessions:
                 try:
                     self.api(f"sessions/{session['id']}", "DELETE")

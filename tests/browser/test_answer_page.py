@@ -251,6 +251,7 @@ def test_an_answer_that_is_no_longer_watched_says_so_and_back_brings_it_again(pa
         page.go_back()
         expect(page.locator("h2")).to_have_text(["One?"])
         shows(page, "First ")
+        page.goto("about:blank")  # else the service waits for who still watches
 
 
 @pytest.mark.parametrize("fragment", ["%", "../page/page.css?", "a/b"])
@@ -264,6 +265,7 @@ def test_an_address_that_names_no_answer_is_a_page_to_ask_on(fragment: str, page
         page.get_by_label("Question").fill("Why?")
         page.get_by_label("Question").press("Enter")
         says(page, "Writing")
+        page.goto("about:blank")  # else the service waits for who still watches
 
 
 def test_after_stop_the_state_has_the_focus(page: Any) -> None:

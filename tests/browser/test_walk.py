@@ -50,7 +50,7 @@ def walk(walk_page: LabPage) -> LabPage:
     walk_page.run_through(form)
     predict(walk_page, walk_page.output(form))
     walk_page.picture("walk_predict")
-    walk_page.run_through(walk_page.code(LAST))
+    walk_page.run_all()
     return walk_page
 
 

@@ -23,12 +23,20 @@ def press(cell: Locator, name: str) -> None:
     cell.get_by_role("button", name=name, exact=True).click()
 
 
-def test_the_stepper_goes_back_and_forth_by_button_and_by_keyboard(
-    lab: Lab, lab_page: LabPage
-) -> None:
-    lab_page.open(lab.add("stepper.ipynb", "import labkit\nlabkit.stepper('interruption.error')"))
-    lab_page.run_all()
-    cell, keyboard = lab_page.output(0), lab_page.page.keyboard
+STEPPER, PANEL = "labkit.stepper('interruption.error')", "labkit.panel('retry.stall')"
+SHOWN = [EVIL, "labkit.stepper(run, at=-1)", "labkit.panel(run.scenario)", STEPPER, PANEL]
+
+
+@pytest.fixture(scope="module")
+def widgets(lab: Lab, walk_page: LabPage) -> LabPage:
+    """One notebook with a cell for each widget, run."""
+    walk_page.open(lab.add("widgets.ipynb", *SHOWN))
+    walk_page.run_all()
+    return walk_page
+
+
+def test_the_stepper_goes_back_and_forth_by_button_and_by_keyboard(widgets: LabPage) -> None:
+    cell, keyboard = widgets.output(SHOWN.index(STEPPER)), widgets.page.keyboard
     clock = cell.get_by_role("status")
     for button, place in [("Last ⏭", r"(\d+) of \1"), ("⏮ First", "0 of"), ("Next ▶", "1 of")]:
         press(cell, button)
@@ -46,7 +54,7 @@ def test_the_stepper_goes_back_and_forth_by_button_and_by_keyboard(
     expect(clock).to_contain_text("virtual time 2.7 s")
     expect(cell).to_contain_text("segment 1, open: 'The refund was sent '")
     expect(cell.locator("[aria-current=step]")).to_contain_text("→")
-    lab_page.picture("stepper")
+    widgets.picture("stepper")
     cell.get_by_role("slider").focus()
     keyboard.press("Home")
     expect(clock).to_contain_text("place 0 of")
@@ -61,29 +69,25 @@ def test_the_stepper_goes_back_and_forth_by_button_and_by_keyboard(
     expect(clock).to_contain_text("task turn")
 
 
-def test_hostile_text_is_shown_as_text(lab: Lab, lab_page: LabPage) -> None:
-    cells = [EVIL, "labkit.stepper(run, at=-1)", "labkit.panel(run.scenario)"]
-    lab_page.open(lab.add("hostile.ipynb", *cells))
-    lab_page.run_all()
+def test_hostile_text_is_shown_as_text(widgets: LabPage) -> None:
     for number in range(3):
-        expect(lab_page.output(number)).to_contain_text("<script>document.title = 'taken'")
-        expect(lab_page.output(number).locator("img[src=x]")).to_have_count(0)
-    expect(lab_page.output(1)).to_contain_text(r"שלום 你好 \x1b[31m")
-    lab_page.picture("hostile")
-    assert "taken" not in lab_page.page.title()
+        expect(widgets.output(number)).to_contain_text("<script>document.title = 'taken'")
+        expect(widgets.output(number).locator("img[src=x]")).to_have_count(0)
+    expect(widgets.output(1)).to_contain_text(r"שלום 你好 \x1b[31m")
+    widgets.picture("hostile")
+    assert "taken" not in widgets.page.title()
 
 
-def test_the_panel_runs_again_at_every_change(lab: Lab, lab_page: LabPage) -> None:
-    lab_page.open(lab.add("panel.ipynb", "import labkit\nlabkit.panel('retry.stall')"))
-    lab_page.run_all()
-    cell, picture = lab_page.output(0), lab_page.output(0).locator("img").first
+def test_the_panel_runs_again_at_every_change(widgets: LabPage) -> None:
+    cell = widgets.output(SHOWN.index(PANEL))
+    picture = cell.locator("img").first
     token = cell.get_by_label("token")
     before = picture.get_attribute("src")
     press(cell, "stall")
     expect(token).to_have_value("retry.stall~stall@0")
     expect(picture).not_to_have_attribute("src", before or "")
     cell.get_by_label("strikes at").fill("1")
-    lab_page.page.keyboard.press("Enter")
+    widgets.page.keyboard.press("Enter")
     expect(token).to_have_value("retry.stall~stall@1")
     first_wait = cell.get_by_label("first_wait")
     first_wait.fill("99")
@@ -93,7 +97,7 @@ def test_the_panel_runs_again_at_every_change(lab: Lab, lab_page: LabPage) -> No
     first_wait.fill("2")
     first_wait.press("Enter")
     expect(cell.get_by_role("alert")).to_have_count(0)
-    lab_page.picture("panel")
+    widgets.picture("panel")
     token.fill("retry.down~attempts=2")
     token.press("Enter")
     expect(cell.get_by_label("scenario")).to_have_value("retry.down")
@@ -113,7 +117,7 @@ def test_a_chart_has_its_text_form_also_in_a_saved_copy_without_its_kernel(
     lab_page.restart()
     lab_page.menu("File", "Save Notebook")
     assert "image/png" in lab_page.kept_outputs(0)
-    lab.end_kernels()
+    lab.end_kernel(name)
     lab_page.open(name)
     for number, words in enumerate(told):
         expect(lab_page.output(number).get_by_role("img", name=words)).to_be_visible()

@@ -1,5 +1,7 @@
 """Cases 37 to 39: how long a provider asks to be left alone."""
 
+import asyncio
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import datetime
 from random import Random
@@ -7,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from labkit.recovery.budget import Budget, BudgetLimits, Spent
+from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import TRANSIENT, ProviderError
 from labkit.recovery.policy import RetryPolicy
-from labkit.recovery.retry import GIVE_UP, decide
+from labkit.recovery.retry import GIVE_UP, decide, stream_with_retry
+from labkit.simulation import Observer
 from tests.recovery.playing import calls, play, say, told
 
 from .public import case
@@ -57,19 +62,50 @@ def test_case_38_a_usable_value_picks_the_header_and_not_its_presence(number: in
     assert waited(headers) == PRECEDENCE["expect"]["wait"][number]
 
 
-def test_case_39_each_refusal_is_asked_for_its_own_wait() -> None:
+def replies() -> list[list[dict[str, Any]]]:
+    """The attempts of case 39, as a script has them."""
     attempts: list[list[dict[str, Any]]] = []
     for status, asked in RISING["input"]["responses"]:
         headers = {} if asked is None else {"retry-after": str(asked)}
         refusal = {"http_error": {"status": status, "headers": headers}}
         attempts.append([refusal] if status != 200 else [say("Hello"), {"finish": "stop"}])
-    run = play(attempts, policy=replace(POLICY, attempts=5))
+    return attempts
+
+
+def test_case_39_each_refusal_is_asked_for_its_own_wait() -> None:
+    run = play(replies(), policy=replace(POLICY, attempts=5))
     assert told(run, "wait", "seconds") == RISING["expect"]["sleeps"]
     assert (calls(run), run.error) == (RISING["expect"]["requests"], None)
     times = [event.time for event in run.trace if event.kind == "request"]
     assert times == [0, 1, 6, 16, 18]
 
 
-@pytest.mark.skip(reason="case 39 with two deployments of one quota comes with part 4's budget")
 def test_case_39_two_deployments_of_one_quota_wait_just_as_long() -> None:
-    raise NotImplementedError(RISING["expect"]["two_deployments_sleeps"])
+    """The router changes the deployment at each attempt; both are one quota group on one budget."""
+    made: list[Budget] = []
+
+    async def routed(provider: Any, policy: RetryPolicy, observe: Observer) -> None:
+        made.append(Budget(BudgetLimits(), clock=asyncio.get_running_loop().time))
+        group = made[0].within("quota group")
+
+        def deployment(attempt: int) -> AsyncGenerator[Delta, None]:
+            observe("sent", to="east" if attempt % 2 else "west")
+            return provider.stream(attempt)  # type: ignore[no-any-return]  # the fake's
+
+        answer = stream_with_retry(
+            deployment,
+            policy=policy,
+            random=observe.random,
+            observe=observe,
+            now=observe.now,
+            budget=group,
+        )
+        async for _ in answer:
+            pass
+
+    run = play(replies(), routed, policy=replace(POLICY, attempts=5))
+    expected = RISING["expect"]["two_deployments_sleeps"]
+    assert (told(run, "wait", "seconds"), run.error) == (expected, None)
+    assert told(run, "sent", "to") == ["east", "west", "east", "west", "east"]
+    waited = Spent(requests=5, retries=4, waited=float(sum(expected)))
+    assert made[0].used == {"run": waited, "run/quota group": waited}

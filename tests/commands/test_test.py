@@ -6,6 +6,7 @@ import json
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import nbformat
 import pytest
@@ -39,6 +40,27 @@ def test_paths_take_the_place_of_the_parts() -> None:
 
 def test_other_arguments_go_to_every_part() -> None:
     assert all(words[-2:] == ["-k", "loop"] for words in test.parts(["-k", "loop"]).values())
+
+
+def test_what_the_units_leave_out_is_a_part_of_its_own() -> None:
+    units, browser = (test.parts([])[name] for name in ("units", "browser"))
+    [left_out] = [word for word in units if word.startswith("--ignore=")]
+    assert left_out.removeprefix("--ignore=") in browser
+    assert units[units.index("-m") + 1] == browser[browser.index("-m") + 1]
+
+
+def test_compiled_files_are_kept_for_the_next_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, str] = {}
+
+    def run(line: list[str], **how: Any) -> subprocess.CompletedProcess[bytes]:
+        seen.update(how["env"])
+        return subprocess.CompletedProcess(line, 0)
+
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(subprocess, "run", run)
+    assert test.run([]) == 0
+    assert seen
+    assert "PYTHONDONTWRITEBYTECODE" not in seen
 
 
 def test_the_slow_part_runs_alone() -> None:

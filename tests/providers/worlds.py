@@ -4,19 +4,22 @@ Each gives what the client saw and what the provider noted, as lists without tim
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import astuple
 from typing import Any
 
+from labkit.providers import server
 from labkit.providers.fake import FakeProvider
-from labkit.providers.process import serve
+from labkit.providers.process import Served
 from labkit.providers.script import Script, script
 from labkit.providers.sdk import SDKProvider, connected, scripted
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import ProviderError
 from labkit.scenarios.scripts import SCRIPTS, load
 from labkit.simulation import Fault, Observer, Run, Scenario, simulate
+from tests.providers.hosted import hosted
 
 Seen = list[tuple[Any, ...]]
 SPEED = 50.0
@@ -129,13 +132,16 @@ def of_sdk(play: Script, observe: Observer) -> SDKProvider:
 
 
 def on_a_socket(play: Script) -> tuple[list[Seen], Seen]:
-    """The real client over a real connection to a provider in another process."""
+    """The real client over a real connection to a provider in another thread."""
+
+    stalls = any(step.do == "stall" for steps in play.attempts for step in steps)
+    patience = PATIENCE / SPEED + 0.4 if stalls else PATIENCE  # where none is left, none hurries
 
     async def ask(address: str) -> list[Seen]:
-        client = connected(address)
-        async with client:
-            return await listen(SDKProvider(client), len(play.attempts), PATIENCE / SPEED + 0.4)
+        async with connected(address) as client:
+            _ = client.chat.completions  # is imported here, before the clock runs
+            return await listen(SDKProvider(client), len(play.attempts), patience)
 
-    with serve(play, speed=SPEED) as provider:
-        seen = asyncio.run(ask(provider.address))
-        return seen, noted(provider.events())
+    listening, address = server.listen(0)
+    with hosted(server.serving(play, speed=SPEED), listening):
+        return asyncio.run(ask(address)), noted(Served(address, os.getpid()).events())

@@ -17,20 +17,20 @@ from tests.simulation.kit import virtually
 READERS, EVENTS = 500, 100
 
 
-def measured() -> tuple[list[list[int]], int]:
+def measured(events: int = EVENTS) -> tuple[list[list[int]], int]:
     """What each reader has seen, and the most memory that it took beside what was there."""
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     try:
-        return virtually(_work()), tracemalloc.get_traced_memory()[1] - before
+        return virtually(_work(events)), tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
 
 
-async def _work() -> list[list[int]]:
+async def _work(events: int) -> list[list[int]]:
     log = EventLog("answer-1")
     readers = [asyncio.create_task(_comes_and_goes(log, seed)) for seed in range(READERS)]
-    for number in range(EVENTS):
+    for number in range(events):
         log.append(str(number))
         await asyncio.sleep(0.05)
     log.close()

@@ -362,8 +362,8 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "time is limited",
         RECEIVING,
-        "return since + live.services.limits.seconds - live.services.now()",
-        "return live.services.policy.total",
+        "left = since + live.services.limits.seconds - live.services.now()",
+        "left = live.services.policy.total",
         (
             f"{_STREAM}test_client.py::"
             "test_the_time_limit_counts_from_the_first_recovery_and_ends_a_slow_one",

@@ -22,7 +22,7 @@ SAFEGUARDS = (
     Safeguard(
         name="a callback's error is seen",
         file="labkit/teaching/controls.py",
-        old="""message.value = f'<div role="alert" style="{style}">{named}</div>'""",
+        old="""message.value = f'<div role="alert" style="{_ALERT}">{named}</div>'""",
         new="pass",
         red=(
             f"{_TESTS}stepper.py::test_an_error_in_a_callback_is_seen",

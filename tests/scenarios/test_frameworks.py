@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +99,39 @@ def child(code: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+TELLTALE = """
+import threading
+def hook(event, args):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+        print(event, flush=True)
+sys.addaudithook(hook)
+hashes = []
+for name in NAMES:
+    run = labkit.simulate(name)
+    assert run.error is None, run.error
+    assert [event for event in run.trace if event.kind == "refused"] == [], name
+    hashes.append(run.hash)
+print(sorted(thread.name for thread in threading.enumerate()))
+print(hashes)
+"""
+
+
+@cache
+def watched() -> list[str]:
+    """What a process tells that plays them all where the environment asks for reports."""
+    asks = {
+        "LANGSMITH_TRACING": "true",
+        "LANGCHAIN_TRACING_V2": "true",
+        "LANGSMITH_API_KEY": "none",
+        "OPENAI_API_KEY": "none",
+        "OPENAI_AGENTS_DISABLE_TRACING": "false",
+        "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",  # not as here
+    }
+    return child(TELLTALE, **asks)
+
+
 def test_the_same_seed_gives_the_same_trace_in_two_processes() -> None:
-    code = "for name in NAMES: print(labkit.simulate(name).hash)"
-    first, other = (child(code, PYTHONHASHSEED=seed) for seed in ("1", "2"))
-    assert first == other == [simulate(name).hash for name in FRAMEWORKS]
+    assert watched()[-1] == str([simulate(name).hash for name in FRAMEWORKS])
 
 
 # --- LangGraph
@@ -258,27 +288,5 @@ def test_no_framework_is_loaded_before_a_scenario_runs() -> None:
     assert child(f"labkit.names(); print({heavy} & set(sys.modules))") == ["set()"]
 
 
-TELLTALE = """
-import threading
-asked = []
-def hook(event, args):
-    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
-        print(event, flush=True)
-sys.addaudithook(hook)
-for name in NAMES:
-    run = labkit.simulate(name)
-    assert run.error is None, run.error
-    assert [event for event in run.trace if event.kind == "refused"] == [], name
-print(sorted(thread.name for thread in threading.enumerate()))
-"""
-
-
 def test_nothing_is_reported_to_anybody_even_where_the_environment_asks_for_it() -> None:
-    asks = {
-        "LANGSMITH_TRACING": "true",
-        "LANGCHAIN_TRACING_V2": "true",
-        "LANGSMITH_API_KEY": "none",
-        "OPENAI_API_KEY": "none",
-        "OPENAI_AGENTS_DISABLE_TRACING": "false",
-    }
-    assert child(TELLTALE, **asks) == ["['MainThread']"]
+    assert watched()[:-1] == ["['MainThread']"]

@@ -26,6 +26,7 @@ from labkit.recovery.stream.receiving import Services
 from labkit.services.answers import Answers
 from labkit.services.app import application
 from labkit.stores.memory import MemoryStreamStore
+from tests.providers.hosted import hosted
 
 FINISH = Delta("finish", reason="stop")
 DROP = ProviderError("the connection was reset, key=sk-123", kind="disconnect")
@@ -103,20 +104,5 @@ def served(
     service = Served(f"{address}{under}", model, answers, noted)
     app = application(answers, **options)
     server = hosting(Starlette(routes=[Mount(under, app)]) if under else app)
-    ready = threading.Event()
-
-    async def serve() -> None:
-        model.loop = asyncio.get_running_loop()
-        ready.set()
-        await server.serve(sockets=[listening])
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert ready.wait(10)
-    try:
+    with hosted(server, listening) as model.loop:
         yield service
-    finally:
-        server.should_exit = True
-        thread.join(20)
-        listening.close()
-        assert not thread.is_alive(), "the service did not end"

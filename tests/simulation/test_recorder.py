@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 import threading
+from functools import cache
 from types import FrameType
 from typing import Any
 
@@ -25,24 +26,23 @@ WAYS = [
 ]
 
 
-@pytest.fixture(scope="session")
-def reference() -> dict[str, Any]:
-    return places_by(sys.executable, "settrace")
+STEPS = [4, pytest.param(1, marks=pytest.mark.slow)]  # one scenario of four; all of them
 
 
-def places_by(executable: str, mechanism: str) -> dict[str, Any]:
-    dump = pythons.run(executable, "tests/simulation/dump_places.py", mechanism)
-    return dict(json.loads(dump))
+@cache
+def places_by(executable: str, mechanism: str, step: int, seed: str = "1") -> dict[str, Any]:
+    told = ["tests/simulation/dump_places.py", mechanism, str(step)]
+    return dict(json.loads(pythons.run(executable, *told, PYTHONHASHSEED=seed)))
 
 
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(("minor", "mechanism"), WAYS, ids=map("-".join, WAYS))
-def test_places_are_the_same_on_every_python(
-    minor: str, mechanism: str, reference: dict[str, Any]
-) -> None:
+def test_places_are_the_same_on_every_python(minor: str, mechanism: str, step: int) -> None:
     executable = pythons.python(minor)
     if executable is None:
         pytest.skip(f"Python {minor} is not installed here")
-    found = places_by(executable, mechanism)
+    found = places_by(executable, mechanism, step)
+    reference = places_by(sys.executable, "settrace", step)
     assert set(found) == set(reference)
     assert all(dump["rows"] for dump in found.values())
     for name, dump in found.items():
@@ -52,14 +52,10 @@ def test_places_are_the_same_on_every_python(
         assert dump["hash"] == reference[name]["hash"], name
 
 
-def test_places_are_the_same_whatever_the_hash_seed() -> None:
-    dumps = [
-        pythons.run(
-            sys.executable, "tests/simulation/dump_places.py", "monitoring", PYTHONHASHSEED=seed
-        )
-        for seed in ("1", "2")
-    ]
-    assert json.loads(dumps[0]) == json.loads(dumps[1])
+@pytest.mark.parametrize("step", STEPS)
+def test_places_are_the_same_whatever_the_hash_seed(step: int) -> None:
+    first, other = (places_by(sys.executable, "settrace", step, seed) for seed in "12")
+    assert first == other
 
 
 def lines_of(work: Any) -> list[tuple[str, int]]:

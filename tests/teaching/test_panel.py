@@ -221,6 +221,8 @@ def test_a_scenario_without_a_place_for_a_fault_stays_without_one() -> None:
 def test_any_scenario_can_be_shown_with_each_fault(name: str) -> None:
     model = bench(name)
     for kind in ("cancel", "timeout", "crash", "stall", "disconnect"):
-        (_, fault), *_ = model.strikes(kind)
-        model.strike(fault)
-        assert model.run.struck == (fault,)
+        there = model.strikes(kind)
+        assert there or kind in ("stall", "disconnect")  # which need a provider with a script
+        for _, fault in there[:1]:
+            model.strike(fault)
+            assert model.run.struck == (fault,)

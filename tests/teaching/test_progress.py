@@ -39,7 +39,7 @@ def test_a_step_is_done_or_blocked_with_the_reason() -> None:
 
 def test_what_is_ticked_by_hand_says_how() -> None:
     told = labkit.progress().text()
-    for group in ("retry", "stop", "stream"):
+    for group in ("retry", "stop", "stream", "budget", "repeat"):
         assert f'then labkit.progress("{group} checks")' in told
         labkit.progress(f"{group} checks")
     assert "open     retry chain drawn: labkit.chain(run) of a run with a failure" in lines()
@@ -55,6 +55,12 @@ def test_a_chain_that_is_drawn_is_done() -> None:
     assert "done     stream chain drawn" not in lines()
     labkit.chain("stream.kept")
     assert "done     stream chain drawn" in lines()
+    assert "done     repeat chain drawn" not in lines()
+    labkit.chain("effects.happened")
+    assert "done     repeat chain drawn" in lines()
+    assert "done     budget chain drawn" not in lines()
+    labkit.chain("budgets.plain_shared")
+    assert "done     budget chain drawn" in lines()
 
 
 def test_a_reason_is_a_text() -> None:
@@ -62,8 +68,8 @@ def test_a_reason_is_a_text() -> None:
         labkit.progress(reason=42)  # type: ignore[arg-type]
 
 
-def test_an_unknown_step_lists_the_six_there_are() -> None:
-    with pytest.raises(Unknown, match=r"retry checks run.*stop chain drawn"):
+def test_an_unknown_step_lists_those_there_are() -> None:
+    with pytest.raises(Unknown, match=r"retry checks run.*stop chain drawn.*repeat chain drawn"):
         labkit.progress("lunch")
 
 

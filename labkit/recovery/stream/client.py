@@ -11,6 +11,7 @@ import asyncio
 from dataclasses import replace
 from typing import Final
 
+from ..budget import BudgetExhausted
 from ..errors import ProviderError
 from ..retry import backoff
 from ..retry_after import parse_retry_after
@@ -51,15 +52,18 @@ async def recovering_answer(run: StreamRun, services: Services) -> StreamRun:
     """Bring the answer of `run` to an end, and return its record.
 
     A new record is asked. One that is there already is gone on with by hand: one recovery at once,
-    and a fresh budget after it. A cancel leaves as it came, after the record was kept: stopped if
-    its user wanted that, else interrupted. No provider's error leaves: the record and the page say
-    what became of it. Raises `StaleRecord` where another client has the record.
+    and fresh limits and budget after it. A cancel leaves as it came, after the record was kept:
+    stopped if its user wanted that, else interrupted. No provider's error leaves: the record and
+    the page say what became of it. Raises `StaleRecord` where another client has the record.
     """
     live = Live(run, services)
     try:
         await _to_its_end(live)
     except StreamError:
         raise
+    except BudgetExhausted as short:
+        live.change(interrupt(live.run, short.kind))
+        _failed(live, short.what)
     except asyncio.CancelledError:
         ended = stop(live.run) if live.services.stopped() else interrupt(live.run, "shutdown")
         if live.change(ended).status == STOPPED:
@@ -87,9 +91,10 @@ async def _to_its_end(live: Live) -> None:
                 return _failed(live, action)
             if not by_hand and not _may_recover(live):  # breakpoint: recovery limits
                 return _failed(live, "limit")
+            wait = 0.0 if by_hand else _agreed_wait(live, error)
             live.services.page("status", state="recovering")
             if not by_hand:
-                await _wait(live, error)
+                await _wait(live, wait)
             by_hand = False
             error = await received(_recovery(action, live), live)
         await _run_tools(live)
@@ -99,6 +104,7 @@ async def _to_its_end(live: Live) -> None:
 
 async def _begin(live: Live) -> ProviderError | None:
     live.services.page("status", state="generating")
+    live.pay()
     request, services = first_request(live.run), live.services
     if services.begin is None or services.resume is None:
         return await received(asked(request, live), live)
@@ -130,15 +136,26 @@ def _may_recover(live: Live) -> bool:
     return can_recover(run.recoveries, elapsed, run.continued, limits=live.services.limits)
 
 
-async def _wait(live: Live, refusal: ProviderError | None) -> None:
-    """Count one recovery, tell the page, and wait as the provider asked, or by backoff."""
+def _agreed_wait(live: Live, refusal: ProviderError | None) -> float:
+    """Seconds before one more recovery: as the provider asked, or backoff; the budget's answer.
+
+    Raises `BudgetExhausted` where the budget does not allow the recovery after that wait.
+    """
+    services = live.services
+    wait = parse_retry_after(refusal.headers, now=services.now()) if refusal else None
+    if wait is None:
+        wait = backoff(live.run.recoveries + 1, policy=services.policy, random=services.random)
+    if live.budget is not None and (short := live.budget.retry(wait)):
+        raise BudgetExhausted(short)
+    return wait
+
+
+async def _wait(live: Live, wait: float) -> None:
+    """Count one recovery, and wait; the time of all recoveries begins with the first."""
     run, now = live.run, live.services.now()
     since = now if run.recovering_since is None else run.recovering_since
     run = replace(run, status=RETRYING, recoveries=run.recoveries + 1, recovering_since=since)
     live.change(run)
-    wait = parse_retry_after(refusal.headers, now=now) if refusal else None
-    if wait is None:
-        wait = backoff(run.recoveries, policy=live.services.policy, random=live.services.random)
     live.services.observe("wait", attempt=run.attempt + 1, seconds=wait, reason=run.cause)
     await asyncio.sleep(min(wait, max(0.0, time_left(live))))
 
@@ -147,6 +164,7 @@ def _recovery(action: str, live: Live) -> Events:
     if action == RESUME and live.services.resume is not None:
         return resumed(live.services.resume(live.run), live)
     if action == CONTINUE:
+        live.pay()
         run = live.change(new_attempt(live.run))
         request = continuation_request(continuation_context(run))
         return asked(request, live, joint=Joint(run.text))
@@ -155,6 +173,7 @@ def _recovery(action: str, live: Live) -> Events:
 
 def _asked_again(live: Live) -> Events:
     """The question as it was, after which another answer begins."""
+    live.pay()
     before = live.run
     run = live.change(new_attempt(before, afresh=True))
     if before.text:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
+from ..budget import Budget
 from ..cancel import by_user
 from ..deltas import Delta
 from ..errors import ProviderError
@@ -46,6 +47,8 @@ class Services:
     `provider`: whose words for an answer's end `ask` brings.
     `save` keeps a record and returns it. `page(kind, **data)` is what the user sees: text_delta,
     segment_end, status, tool_pending, error. `stopped()`: whether a cancel is its user's stop.
+    `new_budget()`: the account of one answer, which each request and each recovery draws on; it is
+    asked again where a person goes on by hand, so that this begins with a fresh one.
     """
 
     ask: Ask
@@ -62,6 +65,7 @@ class Services:
     stopped: Callable[[], bool] = by_user
     observe: Observe = _nobody
     now: Callable[[], float] = time.time
+    new_budget: Callable[[], Budget] | None = None
 
 
 class Live:
@@ -70,12 +74,18 @@ class Live:
     def __init__(self, run: StreamRun, services: Services) -> None:
         self.run = run
         self.services = services
+        self.budget = services.new_budget() if services.new_budget else None
         self.can_resume = True  # until the service has refused our cursor, or has nothing more
 
     def change(self, run: StreamRun) -> StreamRun:
         if run is not self.run:
             self.run = self.services.save(run)  # breakpoint: record saved
         return self.run
+
+    def pay(self) -> None:
+        """Pay for a request, before the record is changed for it; raises `BudgetExhausted`."""
+        if self.budget is not None:
+            self.budget.request()
 
 
 async def received(events: Events, live: Live) -> ProviderError | None:
@@ -150,8 +160,8 @@ async def _joined(deltas: AsyncGenerator[Delta, None], joint: Joint) -> AsyncGen
 
 
 def time_left(live: Live) -> float:
-    """Seconds for the next stream: all of them at first, later what the limit leaves."""
-    since = live.run.recovering_since
-    if since is None:
-        return live.services.policy.total
-    return since + live.services.limits.seconds - live.services.now()
+    """Seconds for the next stream: all of them at first, later what limit and budget leave."""
+    since, left = live.run.recovering_since, live.services.policy.total
+    if since is not None:
+        left = since + live.services.limits.seconds - live.services.now()
+    return left if live.budget is None else min(left, live.budget.remaining)

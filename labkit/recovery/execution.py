@@ -1,0 +1,226 @@
+"""Executes an operation whose effect must happen once: look up, return what is final, only then do.
+
+Rules: the key is claimed before anything is sent, and the claim is renewed while the work lasts.
+After an error the question is whether it had its effect. If it may have, the service is asked; it
+is done again only where it surely did not happen, or where the service itself keeps repeats apart;
+else it waits for a person. What is not known is never told as a failure.
+
+    executor = Executor(keys, owner="worker-1", policy=policy, random=random)
+    outcome = await executor.execute(operation, service, budget, tenant="acme")
+    outcome.status, outcome.told
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from . import outcomes
+from .attempts import ExecutionPolicy, Tries
+from .budget import Budget
+from .cancel import to_the_end
+from .claims import Claim
+from .idempotency import (
+    ASK_PERSON,
+    CONFLICT,
+    EXECUTE,
+    FAILED,
+    JOIN,
+    RECONCILE,
+    REUSE,
+    SUCCEEDED,
+    UNKNOWN,
+    BadOperation,
+    KeyRecord,
+    KeyStore,
+    Operation,
+    Seen,
+    checked,
+    claimed,
+    enter,
+)
+from .lease import bounded
+from .outcomes import Outcome
+from .retry import Observe
+from .service import DONE, UNSURE, Known, Service
+
+DRIFT: Final = 5.0  # seconds by which a store's clock and ours may part
+POLL: Final = 0.5  # seconds between two looks at a call that was joined
+
+
+class Executor:
+    """Executes operations for one process; `owner` is a name that no other process has.
+
+    `observe(kind, **details)` is told of each step, with the key's digest; `now` is the wall clock
+    that dates in headers are compared with.
+    """
+
+    def __init__(
+        self,
+        keys: KeyStore,
+        *,
+        owner: str,
+        policy: ExecutionPolicy,
+        random: Random,
+        observe: Observe = lambda kind, **details: None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.keys = keys
+        self.owner = owner
+        self.policy = policy
+        self.random = random
+        self.observe = observe
+        self.now = now
+        self._offset: tuple[float, float] | None = None  # of the store's clock to ours, from and to
+
+    async def execute(
+        self, operation: Operation, service: Service, budget: Budget, *, tenant: str
+    ) -> Outcome:
+        """One operation of `tenant` to its outcome, which is told and never raised.
+
+        A cancel leaves as it came, and the key says what is known by then. An error of the store
+        leaves too: whether the operation was done is asked by whoever comes next.
+        """
+        tries = Tries(
+            operation=operation,
+            service=service,
+            budget=budget.within(operation.name, tool=operation.name),
+            policy=self.policy,
+            random=self.random,
+            observe=self.observe,
+            now=self.now,
+        )
+        try:
+            if operation.tenant != tenant:
+                raise BadOperation("another_tenants_key: name a thing of your own")
+            outcome = await self._entered(checked(operation), tries)
+        except BadOperation as refused:
+            outcome = Outcome(status=outcomes.REJECTED, how=str(refused), error=refused)
+        told = replace(outcome, digest=operation.digest, attempts=tuple(tries.attempts))
+        self.observe("outcome", digest=told.digest, status=told.status, attempts=len(told.attempts))
+        return told
+
+    async def _entered(self, fingerprint: str, tries: Tries) -> Outcome:
+        """Look up, return a final state, only then execute."""
+        operation, clock = tries.operation, asyncio.get_running_loop().time
+        until = clock() + min(self.policy.join, tries.budget.remaining)
+        joined = False
+        while True:
+            seen, now = await self._read(operation)
+            answer = enter(seen, fingerprint, now=now)  # breakpoint: look up first
+            self.observe("entered", digest=operation.digest, answer=answer)
+            if answer in (EXECUTE, RECONCILE):
+                tries.doubt = answer == RECONCILE
+                length = self.policy.lease
+                mine = claimed(seen, operation, self.owner, now=now, length=length)
+                if mine is not None and await self._claimed(seen, mine, tries):
+                    tries.since = clock() - (now - mine.since)  # breakpoint: claimed
+                    return await self._held(Claim(self.keys, mine, self.observe), tries)
+            elif seen is not None and (answer != JOIN or clock() >= until):
+                return _answered(answer, seen, joined)
+            elif seen is not None:
+                joined = True
+                await self._bound(seen, now)
+                await asyncio.sleep(POLL)
+
+    async def _read(self, operation: Operation) -> Seen:
+        """The record and the store's time. Raises `BadOperation` if that clock has jumped.
+
+        What has expired by such a clock is not known. It read its time between ours before and
+        after, so a slow answer is no jump.
+        """
+        clock = asyncio.get_running_loop().time
+        before = clock()
+        seen = await self.keys.read(operation.tenant, operation.sent)
+        least, most = seen.now - clock(), seen.now - before
+        known_least, known_most = self._offset = self._offset or (least, most)
+        if least > known_most + DRIFT or most < known_least - DRIFT:  # breakpoint: clock check
+            jump = f"{least - known_least:+.0f} s"
+            cure = "look at it, then trust_clock()"
+            raise BadOperation(f"clock_jumped: the store's by {jump}; {cure}")
+        return seen
+
+    async def _claimed(self, seen: KeyRecord | None, mine: KeyRecord, tries: Tries) -> bool:
+        """Claim the key; a cancel meanwhile gives it back, since nothing was sent."""
+        try:
+            return await to_the_end(self.keys.swap(seen, mine))
+        except asyncio.CancelledError:
+            await self._give_back(Claim(self.keys, mine, self.observe), tries)
+            raise
+
+    async def _bound(self, seen: KeyRecord, now: float) -> None:
+        """See to it that a clock that was set back does not make a dead executor's claim last."""
+        lease = bounded(seen.lease, now=now)
+        if lease != seen.lease:
+            await self.keys.swap(seen, replace(seen, lease=lease, version=seen.version + 1))
+
+    async def _held(self, claim: Claim, tries: Tries) -> Outcome:
+        """Work while the claim is renewed beside it; a claim that is lost ends the work at once."""
+        name = claim.mine.digest
+        work = asyncio.create_task(self._worked(claim, tries), name=f"execute {name}")
+        renewal = asyncio.create_task(claim.renewed_until_lost(), name=f"renew {name}")
+        both = (work, renewal)
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            renewal.cancel()
+            if not claim.closing:
+                work.cancel()
+            await to_the_end(asyncio.wait(both))
+        if claim.lost and work.cancelled():
+            return Outcome(status=outcomes.UNKNOWN, how=claim.lost)
+        return work.result()
+
+    async def _worked(self, claim: Claim, tries: Tries) -> Outcome:
+        """Every try, and what is written under the key after them, however they end."""
+        tries.fence = claim.mine.lease.fence
+        try:
+            outcome = await tries.settled()
+        except BaseException:
+            known = Known(UNSURE)
+            if tries.doubt and tries.service.cancels and not claim.lost:
+                known = await tries.called_off()
+            await self._give_back(claim, tries, done=known.state == DONE, result=known.result)
+            raise
+        done, by_person = outcome.status in outcomes.DONE, outcome.status == outcomes.MANUAL
+        try:
+            mine = await self._give_back(claim, tries, done, outcome.result, by_person)
+        except Exception as error:
+            error.add_note(f"of the operation itself is known: {outcome.status}")
+            raise
+        if not mine and not done:  # breakpoint: another may have done it
+            return Outcome(status=outcomes.UNKNOWN, how="another executor has taken the key over")
+        return outcome
+
+    async def _give_back(
+        self,
+        claim: Claim,
+        tries: Tries,
+        done: bool = False,
+        result: str = "",
+        by_person: bool = False,
+    ) -> bool:
+        """Write what is known by now, also where a cancel comes meanwhile; whether it was ours."""
+        state = UNKNOWN if tries.doubt else SUCCEEDED if done else FAILED
+        ttl = self.policy.ttl
+        return await to_the_end(claim.give_back(state, result, ttl=ttl, handed_over=by_person))
+
+    def trust_clock(self) -> None:
+        """Go on after the store's clock was set: say so once somebody has looked at it."""
+        self._offset = None
+
+
+def _answered(answer: str, seen: KeyRecord, joined: bool) -> Outcome:
+    """What is told where nothing is executed."""
+    if answer == REUSE and joined:
+        return Outcome(status=outcomes.DEDUPLICATED, result=seen.result)
+    if answer == REUSE:
+        return Outcome(status=outcomes.REUSED, result=seen.result)
+    if answer == CONFLICT:
+        told = "key_conflict: this key was used with another payload"
+        return Outcome(status=outcomes.REJECTED, how=told)
+    if answer == ASK_PERSON:
+        return Outcome(status=outcomes.MANUAL, how="it waits for a person")
+    return Outcome(status=outcomes.DEDUPLICATED, how="in_progress: its result is not there yet")

@@ -1,0 +1,152 @@
+"""The records of keys on SQLAlchemy Core, for SQLite and PostgreSQL alike.
+
+Rules: one row a key, and whose it is belongs to the key; each write is one statement, which names
+the version that it replaces; the time is the database's and is read with the record.
+
+    keys = open_key_store("sqlite:///keys.db")
+    record, now = await keys.read("acme", "acme/charge/order-7")
+    await keys.swap(record, changed)       # False: somebody was quicker
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any, Final, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from labkit.recovery.idempotency import FAILED, SUCCEEDED, KeyRecord, Seen
+from labkit.recovery.lease import Lease
+
+from .errors import StoreDown, told
+
+Answer = TypeVar("Answer")
+
+
+class _AnyText(sa.TypeDecorator[str]):
+    """Text as JSON: a database may refuse NUL or half a pair."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str:
+        return json.dumps(value)
+
+    def process_result_value(self, value: Any | None, dialect: sa.Dialect) -> str | None:
+        return None if value is None else str(json.loads(value))
+
+
+# The columns are the fields of a record and of its lease.
+KEYS: Final = sa.Table(
+    "idempotency_keys",
+    sa.MetaData(),
+    sa.Column("tenant", _AnyText, primary_key=True),
+    sa.Column("key", _AnyText, primary_key=True),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("owner", _AnyText, nullable=False),
+    sa.Column("fence", sa.Integer, nullable=False),
+    sa.Column("until", sa.Double, nullable=False),
+    sa.Column("length", sa.Double, nullable=False),
+    sa.Column("since", sa.Double, nullable=False),
+    sa.Column("result", _AnyText, nullable=False),
+    sa.Column("expires", sa.Double, nullable=False),
+    sa.Column("handed_over", sa.Boolean, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+)
+
+# Seconds since 1970 by the database's clock, of this moment and not of a transaction's beginning.
+_CLOCK: Final = {
+    "sqlite": "(julianday('now') - 2440587.5) * 86400.0",  # any SQLite has it, to the millisecond
+    "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
+}
+
+_COUNTED: Final = {"preserve_rowcount": True}  # else no insert on PostgreSQL says what it did
+
+
+class SQLKeyStore:
+    """Keeps records in one table of the database behind `engine`.
+
+    Its calls work in threads, and a cancel does not stop what was begun there: the write may still
+    be done. They raise `StoreDown`.
+    """
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self._now = sa.literal_column(_CLOCK[engine.dialect.name], sa.Double)
+        with suppress(IntegrityError), engine.begin() as connection:  # made by another just now
+            connection.execute(sa.schema.CreateTable(KEYS, if_not_exists=True))
+
+    async def read(self, tenant: str, key: str) -> Seen:
+        """The record as it is now."""
+        clock = sa.select(self._now.label("now")).subquery()
+        query = sa.select(clock.c.now, KEYS).select_from(clock.outerjoin(KEYS, _named(tenant, key)))
+        ((now, *row),) = await self._asked(lambda connection: connection.execute(query).all())
+        return Seen(_record(row) if row[0] is not None else None, now)
+
+    async def swap(self, old: KeyRecord | None, new: KeyRecord) -> bool:
+        """Write `new` if `old` is still what is kept, or if nothing is; whether it was written."""
+        kept = _named(new.tenant, new.key)
+        change: sa.Insert | sa.Update = sa.insert(KEYS)
+        if old is not None:
+            # A record that was forgotten and made anew may have the same version.
+            same = (KEYS.c.version == old.version) & (KEYS.c.since == old.since)
+            change = sa.update(KEYS).where(kept & same)
+        return await self._written(change.values(_row(new))) == 1
+
+    async def waiting(self, tenant: str) -> list[KeyRecord]:
+        """Those that are handed over, the oldest first."""
+        mine = (KEYS.c.tenant == tenant) & KEYS.c.handed_over
+        query = sa.select(KEYS).where(mine).order_by(KEYS.c.until)
+        rows = await self._asked(lambda connection: connection.execute(query).all())
+        return [_record(row) for row in rows]
+
+    async def forget(self) -> int:
+        """Delete the final records that have expired, which may run anew; how many there were."""
+        final = KEYS.c.state.in_([SUCCEEDED, FAILED]) & ~KEYS.c.handed_over
+        return await self._written(sa.delete(KEYS).where(final & (KEYS.c.expires <= self._now)))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    async def _written(self, change: sa.Insert | sa.Update | sa.Delete) -> int:
+        """How many rows were written: none where the key is there already."""
+
+        def write(connection: sa.Connection) -> int:
+            try:
+                return connection.execute(change, execution_options=_COUNTED).rowcount
+            except IntegrityError:
+                return 0
+
+        return await self._asked(write)
+
+    async def _asked(self, work: Callable[[sa.Connection], Answer]) -> Answer:
+        def ask() -> Answer:
+            with self._engine.begin() as connection:
+                return work(connection)
+
+        try:
+            return await asyncio.to_thread(ask)
+        except SQLAlchemyError as error:
+            cure = "nothing is half written: free it, make room or bring it back, then ask again"
+            raise StoreDown(f"the key store failed ({told(error)}); {cure}") from None
+
+
+def _named(tenant: str, key: str) -> sa.ColumnElement[bool]:
+    return (KEYS.c.tenant == tenant) & (KEYS.c.key == key)
+
+
+def _row(record: KeyRecord) -> dict[str, Any]:
+    row = asdict(record)
+    lease = row.pop("lease")
+    return {**row, **lease}
+
+
+def _record(row: Any) -> KeyRecord:
+    kept = dict(zip(KEYS.c.keys(), row, strict=True))
+    lease = Lease(**{name: kept.pop(name) for name in ("owner", "fence", "until", "length")})
+    return KeyRecord(**kept, lease=lease)

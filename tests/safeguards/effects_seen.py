@@ -1,0 +1,207 @@
+"""The safeguards of what a learner sees of timeouts and repeats: worlds, grid, queue, storm."""
+
+from typing import Final
+
+from .kinds import Safeguard
+
+_WORLDS: Final = "tests/teaching/test_worlds.py::"
+_GRID: Final = "tests/teaching/test_grid.py::"
+_QUEUE: Final = "tests/teaching/test_queue.py::"
+_STORM: Final = "tests/teaching/test_storm.py::"
+_SAME: Final = f"{_WORLDS}test_what_is_marked_as_the_same_is_the_same"
+_HURT: Final = f"{_WORLDS}test_it_says_which_world_a_way_hurts"
+_OPENS: Final = f"{_GRID}test_a_cell_opens_its_run_and_another_choice_closes_it"
+_MADE_ONCE: Final = f"{_GRID}test_a_cell_is_a_run_that_is_made_once"
+_OWN_WORD: Final = (
+    f"{_QUEUE}test_each_thing_has_a_word_of_its_own_and_the_run_goes_on_with_those_there_are"
+)
+_BOOKS: Final = f"{_QUEUE}test_the_truth_stands_in_the_books_alone_until_there_is_a_word"
+_COUNTS: Final = (
+    f"{_STORM}test_what_a_service_and_a_provider_get_counts_and_what_a_client_says_does_not"
+)
+
+# name, file in labkit, old, new, what goes red
+_ROWS: Final = (
+    (
+        "two callers part also where only a detail differs",
+        "teaching/worlds.py",
+        "(event.time, event.actor, event.kind, event.data) for",
+        "(event.time, event.actor, event.kind) for",
+        (f"{_WORLDS}test_the_callers_part_at_the_first_thing_that_they_see_differently",),
+    ),
+    (
+        "two callers part also where only the time differs",
+        "teaching/worlds.py",
+        "[(event.time, event.actor, event.kind, event.data) for event in own]",
+        "[(0.0, event.actor, event.kind, event.data) for event in own]",
+        (f"{_SAME}[tries again-payment]",),
+    ),
+    (
+        "what the service does is not what a caller sees",
+        "teaching/worlds.py",
+        'in ("model", "worker"))',
+        'in ("model", "worker", "service"))',
+        (f"{_SAME}[tries again-payment]",),
+    ),
+    (
+        "a finding hurts the world in which it was found",
+        "teaching/worlds.py",
+        "            if run.findings\n",
+        "            if run.ledger\n",
+        (f"{_HURT}[payment-key of the order-hurts neither world]",),
+    ),
+    (
+        "a call that waits for a person is told as open",
+        "teaching/worlds.py",
+        '_told(run)["status"] in OPEN',
+        '_told(run)["status"] == "unknown"',
+        (f"{_WORLDS}test_what_stays_open_and_what_one_call_cannot_show_is_said",),
+    ),
+    (
+        "another choice of worlds closes the run of before",
+        "teaching/worlds.py",
+        "picture.value, opened.children = self.chart.html, ()",
+        "picture.value = self.chart.html",
+        (f"{_WORLDS}test_another_choice_draws_both_again_and_closes_the_stepper",),
+    ),
+    (
+        "a cell of another service is another run",
+        "teaching/grid.py",
+        "cell(way, cue, kind=kind))",
+        "cell(way, cue))",
+        (_MADE_ONCE,),
+    ),
+    (
+        "a cell's run is made once",
+        "teaching/grid.py",
+        "cache(lambda way, cue, kind: cell(way, cue, kind=kind))",
+        "lambda way, cue, kind: cell(way, cue, kind=kind)",
+        (_MADE_ONCE,),
+    ),
+    (
+        "the picture of the grid has its first way above",
+        "teaching/grid.py",
+        "axes.invert_yaxis()",
+        "axes.set_ylabel('')",
+        (f"{_GRID}test_every_figure_is_drawn_with_its_numbers_in_the_cells[open-mail]",),
+    ),
+    (
+        "figures can be read on the darkest shade",
+        "teaching/grid.py",
+        '["colours"]["orange"]]',
+        '["colours"]["blue"]]',
+        (f"{_GRID}test_the_figures_are_easy_to_read_on_their_shade_and_more_is_darker[open]",),
+    ),
+    (
+        "a button says of which cell its figure is",
+        "teaching/grid.py",
+        "f\"{', '.join(place)}: {each.description}",
+        'f"{each.description}',
+        (f"{_GRID}test_each_cell_is_a_button_with_the_figure_and_a_tooltip_that_names_it",),
+    ),
+    (
+        "another figure closes the run of before",
+        "teaching/grid.py",
+        'told.value, opened.children = f"<b>{markup(self.heading)}</b>", "", ()',
+        'told.value = f"<b>{markup(self.heading)}</b>", ""',
+        (_OPENS,),
+    ),
+    (
+        "the truth is hidden until a person has found out",
+        "teaching/queue.py",
+        "if len(said) == len(self.items):",
+        "if self.items:",
+        (_BOOKS, _OWN_WORD),
+    ),
+    (
+        "the books are asked about one thing",
+        "teaching/queue.py",
+        'e.actor == "ledger" and meant(e) == about]',
+        'e.actor == "ledger"]',
+        (_OWN_WORD,),
+    ),
+    (
+        "a word is said of one thing",
+        "teaching/queue.py",
+        "            answers().put(self._question(each), WORDS[happened])\n",
+        "            for each in self.items:\n"
+        "                answers().put(self._question(each), WORDS[happened])\n",
+        (_OWN_WORD,),
+    ),
+    (
+        "a word is said of one scenario",
+        "teaching/queue.py",
+        'f"queue/{self.scenario.name}/{digest}"',
+        'f"queue/{digest}"',
+        (f"{_QUEUE}test_a_word_outlives_the_queue_and_the_kernel_and_can_be_changed",),
+    ),
+    (
+        "a scenario of another topic has no queue",
+        "teaching/queue.py",
+        "is not calling:",
+        "== 0:",
+        (
+            f"{_QUEUE}test_a_scenario_in_which_nothing_waits_is_refused_with_one_in_which"
+            "_something_does",
+        ),
+    ),
+    (
+        "a person's word is for the thing that it names",
+        "scenarios/shop.py",
+        "said if isinstance(said, bool) else said.get(record.digest)",
+        "said if isinstance(said, bool) else next(iter(said.values()), None)",
+        (_OWN_WORD,),
+    ),
+    (
+        "what a client says of itself is no request of the storm",
+        "teaching/storm.py",
+        "and e.actor in ASKED]",
+        "]",
+        (_COUNTS,),
+    ),
+    (
+        "a try after a failure is told apart from a first one",
+        "teaching/storm.py",
+        'event.get("attempt", 1) > 1)',
+        'event.get("attempt", 1) > 2)',
+        (_COUNTS, f"{_STORM}test_requests_are_counted_by_the_second_and_the_peak_is_quoted"),
+    ),
+    (
+        "two storms are drawn on one scale",
+        "teaching/storm.py",
+        "sharex=True, sharey=True",
+        "sharex=True",
+        (f"{_STORM}test_two_storms_share_both_axes_and_have_their_marks",),
+    ),
+    (
+        "one callback at a time",
+        "teaching/controls.py",
+        "        with _ONE_AT_A_TIME:\n",
+        "        if True:\n",
+        (
+            "tests/teaching/test_controls.py::"
+            "test_a_button_that_is_pressed_while_a_picture_is_drawn_waits_for_it",
+        ),
+    ),
+    (
+        "a small mark keeps its colour",
+        "teaching/chart.py",
+        "Image.Quantize.MAXCOVERAGE",
+        "Image.Quantize.MEDIANCUT",
+        (f"{_WORLDS}test_marks_keep_their_colour_in_the_picture_however_small_they_are",),
+    ),
+    (
+        "a request to a service is no bar of a provider's",
+        "teaching/timeline.py",
+        'if (e.actor, e.kind) == ("provider", "request")]',
+        'if e.kind == "request"]',
+        (
+            "tests/teaching/test_timeline.py::test_a_service_with_effects_is_told_in_lanes_of_its_own",
+        ),
+    ),
+)
+
+SAFEGUARDS: Final = tuple(
+    Safeguard(name=name, file=f"labkit/{file}", old=old, new=new, red=red)
+    for name, file, old, new, red in _ROWS
+)

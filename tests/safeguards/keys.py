@@ -1,0 +1,621 @@
+"""What makes one operation have one effect: keys, the door, claims, doubts, and the judges."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .kinds import Safeguard
+
+_LEASE: Final = "labkit/recovery/lease.py"
+_KEYS: Final = "labkit/recovery/idempotency.py"
+_CLAIMS: Final = "labkit/recovery/claims.py"
+_EXECUTION: Final = "labkit/recovery/execution.py"
+_ATTEMPTS: Final = "labkit/recovery/attempts.py"
+_OUTCOMES: Final = "labkit/recovery/outcomes.py"
+_MEMORY: Final = "labkit/stores/memory.py"
+_SERVICES: Final = "labkit/services/effects.py"
+_JUDGES: Final = "labkit/scenarios/effect_judges.py"
+_SHOP: Final = "labkit/scenarios/shop.py"
+_OF_LEASE: Final = "tests/recovery/test_lease.py::"
+_OF_KEYS: Final = "tests/recovery/test_idempotency.py::"
+_EXECUTED: Final = "tests/recovery/test_execution.py::"
+_CASES: Final = "tests/cases/test_idempotency.py::"
+_SERVED: Final = "tests/services/test_effects.py::"
+_SCENARIOS: Final = "tests/scenarios/test_effects.py::"
+_JUDGED: Final = "tests/scenarios/test_effect_judges.py::"
+
+# name, file, old, new, and the test that must go red
+_LIST: Final[tuple[tuple[str, str, str, str, str], ...]] = (
+    # --- leases
+    (
+        "a lease that lasts is nobody else's",
+        _LEASE,
+        "    if held.owner == owner:\n",
+        "    if True:\n",
+        f"{_OF_LEASE}test_nobody_else_gets_a_lease_that_lasts",
+    ),
+    (
+        "the fence rises with each new claim",
+        _LEASE,
+        "Lease(owner, held.fence + 1,",
+        "Lease(owner, held.fence,",
+        f"{_OF_LEASE}test_a_lease_ends_at_its_very_time_and_the_next_holder_has_a_higher_fence",
+    ),
+    (
+        "a lease ends at its very time",
+        _LEASE,
+        "return now >= held.until",
+        "return now > held.until",
+        f"{_OF_LEASE}test_a_lease_ends_at_its_very_time_and_the_next_holder_has_a_higher_fence",
+    ),
+    (
+        "the holder's own claim keeps its fence",
+        _LEASE,
+        "return replace(held, until=now + length, length=length)",
+        "return replace(held, fence=held.fence + 1, until=now + length, length=length)",
+        f"{_OF_LEASE}test_the_holders_own_second_claim_keeps_its_fence",
+    ),
+    (
+        "an owner with an older fence holds nothing",
+        _LEASE,
+        "(held.owner, held.fence) == (mine.owner, mine.fence)",
+        "held.owner == mine.owner",
+        f"{_OF_LEASE}test_the_same_owner_with_an_older_fence_holds_nothing",
+    ),
+    (
+        "a lost lease is not renewed",
+        _LEASE,
+        "until=now + mine.length) if is_held_by(held, mine) else None",
+        "until=now + mine.length)",
+        f"{_OF_LEASE}test_a_lost_lease_cannot_be_renewed",
+    ),
+    (
+        "a lease is cut where the clock was set back",
+        _LEASE,
+        "until=min(held.until, now + held.length)",
+        "until=held.until",
+        f"{_EXECUTED}test_a_clock_that_was_set_back_does_not_make_a_dead_claim_last",
+    ),
+    # --- keys and fingerprints
+    (
+        "the parts of a key are quoted",
+        _KEYS,
+        'quote(str(part), safe="", errors="surrogatepass")',
+        "str(part)",
+        f"{_OF_KEYS}test_two_operations_have_one_key_only_if_they_are_the_same",
+    ),
+    (
+        "the caller's own key goes out as it is",
+        _KEYS,
+        "        if self.key or not all(parts):\n            return self.key",
+        '        if not all(parts):\n            return ""',
+        f"{_CASES}test_case_59_every_try_carries_the_key_of_the_first[k-1]",
+    ),
+    (
+        "a digest tells tenants apart",
+        _KEYS,
+        "_hash([tenant, key])[:12]",
+        "_hash([key])[:12]",
+        f"{_OF_KEYS}test_a_digest_tells_tenants_apart_and_not_the_key",
+    ),
+    (
+        "a missing key is refused",
+        _KEYS,
+        "    if not isinstance(operation.sent, str) or not operation.sent:\n",
+        "    if False:\n",
+        f"{_EXECUTED}test_the_four_outcomes_of_the_source_come_out",
+    ),
+    (
+        "a key that is too long is refused",
+        _KEYS,
+        "    if len(operation.sent) > LONGEST:\n",
+        "    if False:\n",
+        f"{_OF_KEYS}test_what_cannot_be_told_apart_is_refused_by_name[too long]",
+    ),
+    (
+        "a key that a store may refuse is refused first",
+        _KEYS,
+        "    if not operation.sent.isprintable():\n",
+        "    if False:\n",
+        f"{_OF_KEYS}test_what_cannot_be_told_apart_is_refused_by_name[not printable]",
+    ),
+    (
+        "a number has one written form",
+        _KEYS,
+        "return int(value) if value.is_integer() else value",
+        "return value",
+        f"{_OF_KEYS}test_payloads_that_mean_the_same_have_one_fingerprint",
+    ),
+    (
+        "the order of arguments means nothing",
+        _KEYS,
+        "json.dumps(told, sort_keys=True, allow_nan=False)",
+        "json.dumps(told, allow_nan=False)",
+        f"{_OF_KEYS}test_payloads_that_mean_the_same_have_one_fingerprint",
+    ),
+    (
+        "nan has no fingerprint",
+        _KEYS,
+        "json.dumps(told, sort_keys=True, allow_nan=False)",
+        "json.dumps(told, sort_keys=True)",
+        f"{_OF_KEYS}test_what_cannot_be_told_apart_is_refused_by_name[nan]",
+    ),
+    (
+        "names are texts",
+        _KEYS,
+        "isinstance(value, Mapping) and all(isinstance(name, str) for name in value)",
+        "isinstance(value, Mapping)",
+        f"{_OF_KEYS}test_what_cannot_be_told_apart_is_refused_by_name[a number as a name]",
+    ),
+    (
+        "the operation is part of the fingerprint",
+        _KEYS,
+        "_hash([operation.name, _canonical(operation.payload)])",
+        "_hash([_canonical(operation.payload)])",
+        f"{_OF_KEYS}test_another_operation_under_the_same_key_has_another_fingerprint",
+    ),
+    # --- the door
+    (
+        "another payload under a key is a conflict",
+        _KEYS,
+        "    if record.fingerprint != fingerprint:",
+        "    if False:",
+        f"{_EXECUTED}test_another_payload_under_the_key_is_a_conflict_and_no_effect",
+    ),
+    (
+        "a final state is returned",
+        _KEYS,
+        "    if record.state == SUCCEEDED:",
+        "    if False:",
+        f"{_EXECUTED}test_the_four_outcomes_of_the_source_come_out",
+    ),
+    (
+        "a result is forgotten in its own time",
+        _KEYS,
+        "record.state in (SUCCEEDED, FAILED) and now >= record.expires",
+        "record.state in (SUCCEEDED, FAILED) and now >= record.lease.until + 10",
+        f"{_CASES}test_case_57_f_a_result_is_replayed_until_its_own_time_is_over",
+    ),
+    (
+        "a doubt is never forgotten",
+        _KEYS,
+        "(record.state in (SUCCEEDED, FAILED) and now >= record.expires)",
+        "now >= record.expires > 0",
+        f"{_OF_KEYS}test_what_is_known_decides_the_answer",
+    ),
+    (
+        "what waits for a person is not done by a program",
+        _KEYS,
+        "    if record.handed_over:\n        return ASK_PERSON\n",
+        "",
+        f"{_EXECUTED}test_what_waits_for_a_person_is_never_done_by_a_program",
+    ),
+    (
+        "a running call is not taken",
+        _KEYS,
+        "    if record.state == PENDING and not expired(record.lease, now):",
+        "    if record.state == PENDING and False:",
+        f"{_CASES}test_case_57_a_claim_of_a_crashed_process_is_in_progress_while_its_lease_lasts",
+    ),
+    (
+        "a dead executor's key is in doubt, and not done again blindly",
+        _KEYS,
+        "return EXECUTE if record.state == FAILED else RECONCILE",
+        "return EXECUTE",
+        f"{_CASES}test_case_57_b_after_the_lease_it_is_in_doubt_and_not_done_again",
+    ),
+    (
+        "what surely failed may be done",
+        _KEYS,
+        "return EXECUTE if record.state == FAILED else RECONCILE",
+        "return RECONCILE",
+        f"{_CASES}test_case_58_d_a_refusal_before_dispatch_is_a_plain_failure_that_may_be_tried_again",
+    ),
+    (
+        "a doubt keeps its beginning",
+        _KEYS,
+        "since=before.since if before and doubtful else now",
+        "since=now",
+        f"{_OF_KEYS}test_a_claim_in_doubt_knows_since_when_it_may_have_been_done",
+    ),
+    (
+        "a person settles only what was handed over",
+        _KEYS,
+        "    if not record.handed_over:\n",
+        "    if False:\n",
+        f"{_OF_KEYS}test_a_person_settles_nothing_else",
+    ),
+    (
+        "another tenant's key is refused",
+        _EXECUTION,
+        "            if operation.tenant != tenant:\n",
+        "            if False:\n",
+        f"{_EXECUTED}test_a_bad_call_has_a_named_outcome_and_no_effect",
+    ),
+    (
+        "the look-up comes first",
+        _EXECUTION,
+        "            answer = enter(seen, fingerprint, now=now)",
+        "            answer = EXECUTE",
+        f"{_EXECUTED}test_the_four_outcomes_of_the_source_come_out",
+    ),
+    (
+        "a clock that jumps is noticed",
+        _EXECUTION,
+        "        if least > known_most + DRIFT or most < known_least - DRIFT:",
+        "        if False:",
+        f"{_EXECUTED}test_a_clock_that_jumps_has_a_named_outcome_and_no_effect",
+    ),
+    (
+        "a clock that drifts is no jump",
+        _EXECUTION,
+        "DRIFT: Final = 5.0",
+        "DRIFT: Final = 1.0",
+        f"{_EXECUTED}test_a_clock_that_drifts_a_little_is_no_jump",
+    ),
+    (
+        "a repeat that joined is told so",
+        _EXECUTION,
+        "    if answer == REUSE and joined:\n",
+        "    if False:\n",
+        f"{_EXECUTED}test_a_repeat_joins_the_call_that_is_running_and_gets_its_result",
+    ),
+    # --- claims
+    (
+        "a key has one claim",
+        _MEMORY,
+        "        if self.kept.get((new.tenant, new.key)) != old:",
+        "        if False:",
+        f"{_EXECUTED}test_a_hundred_calls_at_once_have_one_effect",
+    ),
+    (
+        "a live claim is renewed",
+        _CLAIMS,
+        "await asyncio.sleep(length / SHARE)",
+        "await asyncio.sleep(length * 8)",
+        f"{_CASES}test_case_57_c_a_live_call_is_never_taken_however_long_it_takes",
+    ),
+    (
+        "a lost claim ends the work",
+        _CLAIMS,
+        "        if new is None:  # breakpoint: claim lost",
+        "        if False:  # breakpoint: claim lost",
+        f"{_EXECUTED}test_a_claim_that_is_lost_ends_the_work_at_its_next_renewal",
+    ),
+    (
+        "a late write is refused",
+        _CLAIMS,
+        "            if seen is None or not is_held_by(seen.lease, self.mine.lease):",
+        "            if seen is None:",
+        f"{_EXECUTED}test_a_late_write_is_refused_and_seen",
+    ),
+    (
+        "a store that is gone for a moment costs no claim",
+        _CLAIMS,
+        "                if clock() >= last + length / 2:",
+        "                if True:",
+        f"{_EXECUTED}test_a_store_that_is_gone_for_a_moment_costs_no_claim",
+    ),
+    (
+        "a store that is gone for too long does",
+        _CLAIMS,
+        "                if clock() >= last + length / 2:",
+        "                if False:",
+        f"{_EXECUTED}test_a_store_that_is_gone_too_long_ends_the_work",
+    ),
+    (
+        "a lost claim calls nothing off",
+        _EXECUTION,
+        "and tries.service.cancels and not claim.lost",
+        "and tries.service.cancels",
+        f"{_EXECUTED}test_a_lost_claim_calls_nothing_off_since_another_works_on_it",
+    ),
+    (
+        "a result is written whatever cancels come",
+        _EXECUTION,
+        "return await to_the_end(claim.give_back(",
+        "return await (claim.give_back(",
+        f"{_EXECUTED}test_a_cancel_while_the_key_is_claimed_gives_it_back_at_once",
+    ),
+    (
+        "a cancel awaits the far side's answer",
+        _EXECUTION,
+        "                known = await tries.called_off()",
+        "                pass",
+        f"{_EXECUTED}test_a_cancel_awaits_the_far_sides_answer_where_it_can_call_off",
+    ),
+    (
+        "a renewal that hangs loses the claim",
+        _CLAIMS,
+        "asyncio.timeout_at(last + PATIENCE * length)",
+        "asyncio.timeout_at(1e9)",
+        f"{_EXECUTED}test_a_renewal_that_hangs_loses_the_claim_before_its_lease_has_ended",
+    ),
+    (
+        "a result waits for a store that is gone for a moment",
+        _CLAIMS,
+        "                if clock() >= until:\n",
+        "                if True:\n",
+        f"{_EXECUTED}test_a_result_waits_for_a_store_that_is_gone_for_a_moment",
+    ),
+    (
+        "what is being written is not called off by a lost claim",
+        _EXECUTION,
+        "            if not claim.closing:\n",
+        "            if True:\n",
+        f"{_EXECUTED}test_an_error_of_the_store_says_what_is_known_of_the_operation",
+    ),
+    (
+        "what a successor may have done is not told as not done",
+        _EXECUTION,
+        "        if not mine and not done:",
+        "        if False:",
+        f"{_EXECUTED}test_what_a_successor_may_have_done_is_never_told_as_not_done",
+    ),
+    (
+        "a cancel while a key is claimed gives it back",
+        _EXECUTION,
+        "            await self._give_back(Claim(self.keys, mine, self.observe), tries)\n",
+        "            pass\n",
+        f"{_EXECUTED}test_a_cancel_while_the_key_is_claimed_gives_it_back_at_once",
+    ),
+    (
+        "a slow answer is no jump of the clock",
+        _EXECUTION,
+        "least, most = seen.now - clock(), seen.now - before",
+        "least = most = seen.now - before",
+        f"{_EXECUTED}test_a_slow_answer_of_the_store_is_no_jump_of_its_clock",
+    ),
+    (
+        "nobody works on what has ended",
+        _KEYS,
+        "    if before is not None and before.state != PENDING:\n",
+        "    if False:\n",
+        f"{_OF_KEYS}test_nobody_works_on_what_has_ended_whatever_its_times_say",
+    ),
+    (
+        "a request names its tenant",
+        _ATTEMPTS,
+        "self.fence, number, meant.tenant)",
+        "self.fence, number)",
+        f"{_EXECUTED}test_a_key_is_one_within_its_tenant_at_the_service_too",
+    ),
+    (
+        "a service keeps tenants apart",
+        _SERVICES,
+        "    return request.tenant, request.key",
+        '    return "", request.key',
+        f"{_SERVED}test_a_key_is_one_within_its_tenant",
+    ),
+    # --- doubts
+    (
+        "a request may happen from the moment it goes out",
+        _ATTEMPTS,
+        "        before, self.doubt = self.doubt, True",
+        "        before, self.doubt = self.doubt, self.doubt",
+        f"{_CASES}test_case_57_e_what_broke_after_its_effect_is_unknown_and_not_done_again",
+    ),
+    (
+        "a definite error settles its own doubt",
+        _ATTEMPTS,
+        "                self.doubt = before\n",
+        "                pass\n",
+        f"{_EXECUTED}test_what_surely_did_not_happen_is_tried_again_without_asking",
+    ),
+    (
+        "and not that of an earlier try",
+        _ATTEMPTS,
+        "                self.doubt = before\n",
+        "                self.doubt = False\n",
+        f"{_EXECUTED}test_a_definite_second_error_does_not_settle_the_first_ones_doubt",
+    ),
+    (
+        "a doubt is settled before the next try",
+        _ATTEMPTS,
+        "            if self.doubt and (outcome := await self._reconciled(error)):",
+        "            if False and (outcome := await self._reconciled(error)):",
+        f"{_CASES}test_case_58_a_doubt_is_settled_by_the_service_or_by_a_person[reply_lost]",
+    ),
+    (
+        "in doubt only an atomic service is asked again",
+        _ATTEMPTS,
+        "again = known.state == NOT_DONE or self.service.atomic",
+        "again = True",
+        f"{_CASES}test_case_58_a_doubt_is_settled_by_the_service_or_by_a_person[lookup_down]",
+    ),
+    (
+        "while it is in flight it is not sent again",
+        _ATTEMPTS,
+        "again = known.state == NOT_DONE or self.service.atomic",
+        "again = known.state in (NOT_DONE, IN_FLIGHT) or self.service.atomic",
+        f"{_EXECUTED}test_a_request_that_stays_in_flight_is_unknown_and_not_handed_over",
+    ),
+    (
+        "a service is asked again while it says nothing final",
+        _ATTEMPTS,
+        "        for _ in range(1, self.policy.look_ups):",
+        "        for _ in range(0):",
+        f"{_CASES}test_case_58_a_doubt_is_settled_by_the_service_or_by_a_person[eventual]",
+    ),
+    (
+        "a word that is too late counts for nothing",
+        _ATTEMPTS,
+        "        if again and self._remembered():",
+        "        if again:",
+        f"{_EXECUTED}test_a_claim_that_is_taken_over_too_late_is_left_to_a_person",
+    ),
+    (
+        "nor does a wait that ends too late",
+        _ATTEMPTS,
+        "                if self.doubt and not self._remembered(wait):",
+        "                if False:",
+        f"{_EXECUTED}test_a_wait_after_which_the_service_has_forgotten_is_not_slept",
+    ),
+    (
+        "after a promised no the memory counts anew",
+        _ATTEMPTS,
+        "        if not self.doubt:\n            self.since = started\n",
+        "        if not self.attempts:\n            self.since = started\n",
+        f"{_EXECUTED}test_after_a_promised_no_the_memory_counts_anew",
+    ),
+    (
+        "out of tries and in doubt is unknown",
+        _ATTEMPTS,
+        "        if self.doubt:\n            status = outcomes.UNKNOWN\n        elif",
+        "        if",
+        f"{_EXECUTED}test_out_of_tries_and_in_doubt_is_unknown_and_never_failed",
+    ),
+    (
+        "an error of any other kind may have had its effect",
+        _ATTEMPTS,
+        'raise ProviderError(f"it broke: {type(broken).__name__}", kind="unknown") from broken',
+        'raise ProviderError(f"it broke: {type(broken).__name__}", kind="bad_request") from broken',
+        f"{_CASES}test_case_57_e_what_broke_after_its_effect_is_unknown_and_not_done_again",
+    ),
+    (
+        "a try ends with the run's deadline",
+        _ATTEMPTS,
+        "limit = min(self.policy.limit, self.budget.remaining)",
+        "limit = self.policy.limit",
+        f"{_EXECUTED}test_a_try_ends_with_the_runs_deadline_less_the_part_for_handing_back",
+    ),
+    (
+        "a try is paid for",
+        _ATTEMPTS,
+        "        self.budget.request(self.policy.cost)\n",
+        "",
+        f"{_EXECUTED}test_the_shared_budget_is_an_end_too",
+    ),
+    (
+        "a retry is paid for",
+        _ATTEMPTS,
+        "return agreed(decision, self.budget)",
+        "return decision",
+        f"{_EXECUTED}test_the_shared_budget_is_an_end_too",
+    ),
+    (
+        "a service that can is asked to call off first",
+        _ATTEMPTS,
+        "        if self.service.cancels:\n",
+        "        if False:\n",
+        f"{_EXECUTED}test_a_service_with_a_cancel_call_is_asked_to_call_off_first",
+    ),
+    (
+        "each outcome has words of its own",
+        _OUTCOMES,
+        '    TIMED_OUT: "Not done: the time ran out.",',
+        '    TIMED_OUT: "Not done.",',
+        f"{_EXECUTED}test_each_outcome_is_told_to_the_model_in_words_of_its_own",
+    ),
+    (
+        "logs carry a digest and never the key",
+        _ATTEMPTS,
+        "self.observe(kind, digest=self.operation.digest, **details)",
+        "self.observe(kind, digest=self.operation.sent, **details)",
+        f"{_EXECUTED}test_the_raw_key_is_in_no_event_of_an_executor",
+    ),
+    (
+        "a policy that makes no sense is refused",
+        _ATTEMPTS,
+        "        if wrong:\n",
+        "        if False:\n",
+        f"{_EXECUTED}test_a_policy_names_what_is_wrong_with_it",
+    ),
+    (
+        "each try costs what the policy says",
+        _ATTEMPTS,
+        "self.budget.request(self.policy.cost)",
+        "self.budget.request()",
+        f"{_EXECUTED}test_each_try_costs_what_the_policy_says",
+    ),
+    # --- services, scenarios, judges
+    (
+        "a payment keeps repeats apart",
+        _SERVICES,
+        'result = self._known(_key(request)) if self.atomic else ""',
+        'result = ""',
+        f"{_SERVED}test_only_a_payment_keeps_repeats_apart",
+    ),
+    (
+        "a client that gives up changes nothing",
+        _SERVICES,
+        "await asyncio.shield(running[-1])",
+        "await running[-1]",
+        f"{_SERVED}test_a_client_that_gives_up_changes_nothing",
+    ),
+    (
+        "what is under way is no no",
+        _SERVICES,
+        "return Known(IN_FLIGHT if under_way else NOT_DONE)",
+        "return Known(NOT_DONE)",
+        f"{_SERVED}test_a_look_up_tells_the_truth",
+    ),
+    (
+        "an effect is entered when it becomes real",
+        _SERVICES,
+        "            self._observe.effect(name, **request.payload)\n",
+        "",
+        f"{_SERVED}test_a_cue_decides_what_is_heard_and_what_is_true",
+    ),
+    (
+        "a word that is no cue is refused",
+        _SERVICES,
+        "            if wrong := [cue for cue in given if cue not in known]:\n",
+        "            if wrong := []:\n",
+        f"{_SERVED}test_a_word_that_is_no_cue_is_refused_with_those_there_are",
+    ),
+    (
+        "a key is made from the order",
+        _SHOP,
+        '"order": order, "amount": f"amount-{amount}"',
+        '"order": name, "amount": f"amount-{amount}"',
+        f"{_SCENARIOS}test_a_scenario_shows_what_it_claims[reference]",
+    ),
+    (
+        "a person's word is written",
+        _SHOP,
+        "            await self.keys.swap(record, told)\n",
+        "",
+        f"{_SCENARIOS}test_the_word_of_the_person_decides_what_the_next_call_gets",
+    ),
+    (
+        "a second effect is a finding",
+        _JUDGES,
+        "if found[meant(event)] == 2:",
+        "if found[meant(event)] == 9:",
+        f"{_JUDGED}test_the_second_effect_of_one_thing_is_a_repeat_and_the_third_no_other",
+    ),
+    (
+        "a success without an effect is a finding",
+        _JUDGES,
+        'event["status"] in DONE and meant(event) not in real',
+        'event["status"] in DONE and False',
+        f"{_JUDGED}test_what_was_told_as_done_and_is_not_there_is_lost",
+    ),
+    (
+        "a failure with an effect is a finding",
+        _JUDGES,
+        'event["status"] not in (*DONE, *OPEN) and told in real',
+        "False",
+        f"{_JUDGED}test_what_was_told_as_not_done_and_is_there_is_told_wrongly",
+    ),
+    (
+        "an effect that its key denies is a finding",
+        _JUDGES,
+        'if dict(record)["state"] != "failed"',
+        "if record",
+        f"{_JUDGED}test_an_effect_whose_key_says_no_or_nothing_is_unrecorded",
+    ),
+    (
+        "a claim without an end is a finding",
+        _JUDGES,
+        'kept["until"] > event.time + STUCK',
+        "False",
+        f"{_JUDGED}test_a_claim_without_an_end_is_stuck_and_one_with_a_lease_is_not",
+    ),
+)
+
+SAFEGUARDS = tuple(
+    Safeguard(name=name, file=file, old=old, new=new, red=(red,))
+    for name, file, old, new, red in _LIST
+)
