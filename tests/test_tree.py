@@ -141,7 +141,7 @@ ROOM = {
     "recovery": 3_010,
     "simulation": 1_930,
     "teaching": 2_539,
-    "scenarios": 2_180,
+    "scenarios": 2_190,
     "providers": 769,
     "services": 1_330,
     "commands": 520,

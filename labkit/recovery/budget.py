@@ -179,7 +179,7 @@ class Budget:
             path = f"{path}/{name}" if path else name
             self._spent[path] = _sum(self._spent.get(path, NOTHING), more)
         self._of_tool[self.tool] += more.requests
-        self._observe("spent", layer=self.layer, requests=more.requests, retries=more.retries)
+        self._observe("spent", layer=self.layer, what="request" if more.requests else "retry")
 
 
 def _sum(one: Spent, more: Spent) -> Spent:

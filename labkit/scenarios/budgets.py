@@ -147,11 +147,18 @@ class Outage:
         await asyncio.sleep(0.1)
         if asyncio.get_running_loop().time() < self._seconds:
             if self._silent:
-                await asyncio.Event().wait()
+                await self._hang(attempt)
             self._observe("http_error", status=503)
             raise ProviderError("the service is down", status=503)
         self._observe("finish", reason="stop")
         yield Delta("finish", reason="stop")
+
+    async def _hang(self, attempt: int) -> None:
+        """Say nothing until the client has left."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._observe("left", attempt=attempt, how="closed")
 
 
 async def storm(

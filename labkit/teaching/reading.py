@@ -34,7 +34,8 @@ class Reading(TwoForms):
     @property
     def widget(self) -> Any:
         """The same, with the number of the line on which each begins."""
-        return html(pre("\n".join(_line(function, ":{}") for function in self._functions)))
+        lines = (_line(function, ":{}") for function in self._functions)
+        return html(pre("\n".join(lines), wrap=True))
 
 
 reading = Reading

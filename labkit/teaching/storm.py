@@ -68,6 +68,7 @@ def _figure(names: Sequence[str], every: Sequence[Rates]) -> Figure:
     colours = texts("timeline")["colours"]
     made = Figure(figsize=(WIDTH, 2.5 * len(names)), layout="constrained")
     axes = made.subplots(len(names), squeeze=False, sharex=True, sharey=True).flat
+    most = max(sum(both) for found in every for both in zip(*found.values(), strict=True))
     for each, name, found in zip(axes, names, every, strict=True):
         foot = [0] * len(found["first tries"])
         for what, numbers in found.items():
@@ -81,5 +82,6 @@ def _figure(names: Sequence[str], every: Sequence[Rates]) -> Figure:
         each.set_ylabel("requests a second", fontsize=9)
         each.tick_params(labelbottom=True)
         each.spines[["top", "right"]].set_visible(False)
-        each.legend(loc="upper right", frameon=False, fontsize=9)
+        each.legend(loc="upper center", ncols=2, frameon=False, fontsize=9)
+        each.set_ylim(top=1.3 * most)  # room for the legend
     return made

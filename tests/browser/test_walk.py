@@ -235,6 +235,8 @@ LATER = [
     "04_resume_a_broken_stream",
     "05_stop_keeps_context",
     "06_sessions_and_tools",
+    "07_timeouts_and_budgets",
+    "08_idempotency",
 ]
 BOOKS = [
     "00_start_here",

@@ -160,8 +160,8 @@ def test_each_payment_is_told_with_its_layer() -> None:
     made.within("node").request()
     made.retry(1.0)
     assert told == [
-        ("spent", {"layer": "run/node", "requests": 1, "retries": 0}),
-        ("spent", {"layer": "run", "requests": 0, "retries": 1}),
+        ("spent", {"layer": "run/node", "what": "request"}),
+        ("spent", {"layer": "run", "what": "retry"}),
     ]
 
 
