@@ -67,7 +67,7 @@ def _text(name: str, found: Rates) -> str:
 def _figure(names: Sequence[str], every: Sequence[Rates]) -> Figure:
     colours = texts("timeline")["colours"]
     made = Figure(figsize=(WIDTH, 2.5 * len(names)), layout="constrained")
-    axes = made.subplots(len(names), squeeze=False, sharex=True, sharey=True).flat
+    axes = made.subplots(len(names), squeeze=False, sharex=True).flat
     most = max(sum(both) for found in every for both in zip(*found.values(), strict=True))
     for each, name, found in zip(axes, names, every, strict=True):
         foot = [0] * len(found["first tries"])

@@ -65,7 +65,7 @@ _ACCOUNT: Final = (
     _rule(
         "cost has a limit",
         BUDGET,
-        "if spent.cost + cost > limits.cost:",
+        "if spent.cost + cost > limits.cost + DUST:",
         "if spent.cost > limits.cost:",
         ACCOUNT + "what_costs_more_than_is_left_is_refused_and_not_charged",
     ),

@@ -169,8 +169,8 @@ _ROWS: Final = (
     (
         "two storms are drawn on one scale",
         "teaching/storm.py",
-        "sharex=True, sharey=True",
-        "sharex=True",
+        "each.set_ylim(top=1.3 * most)",
+        "each.set_ylim(top=1.3 * max(foot))",
         (f"{_STORM}test_two_storms_share_both_axes_and_have_their_marks",),
     ),
     (
