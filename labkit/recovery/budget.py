@@ -121,6 +121,8 @@ class Budget:
         clock: Callable[[], float],
         observe: Callable[..., object] = lambda kind, **details: None,
     ) -> None:
+        if not isinstance(limits, BudgetLimits):
+            raise PolicyError(f"a budget is made from BudgetLimits(...), not {limits!r:.60}")
         self.limits = limits
         self.layer = RUN
         self.tool = ""
@@ -132,6 +134,8 @@ class Budget:
 
     def within(self, layer: str, *, tool: str = "") -> "Budget":
         """The same account for a layer inside this one; a tool's ends `hand_back` earlier."""
+        if not isinstance(layer, str) or not layer or "/" in layer:
+            raise PolicyError(f"a layer has a name without '/', not {layer!r}")
         inner = copy(self)
         inner.layer = f"{self.layer}/{layer}"
         if tool and not self.tool:
@@ -162,6 +166,9 @@ class Budget:
         return what
 
     def _short(self, *, cost: float, wait: float = 0.0, retry: bool = False) -> str:
+        for name, amount in (("cost", cost), ("wait", wait)):
+            if type(amount) not in (int, float) or not 0 <= amount <= MOST:  # which no nan is
+                raise PolicyError(f"{name} is a number from 0 to {MOST:g}, not {amount!r}")
         return exhausted(
             self._spent.get(RUN, NOTHING),
             self.limits,

@@ -16,12 +16,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Final
+from urllib.parse import quote
 
 from . import outcomes
 from .attempts import ExecutionPolicy, Tries
 from .budget import Budget
 from .cancel import to_the_end
 from .claims import Claim
+from .errors import PolicyError
 from .idempotency import (
     ASK_PERSON,
     CONFLICT,
@@ -67,6 +69,10 @@ class Executor:
         observe: Observe = lambda kind, **details: None,
         now: Callable[[], float] = time.time,
     ) -> None:
+        if not isinstance(policy, ExecutionPolicy):
+            raise PolicyError(f"a policy is an ExecutionPolicy(...), not {policy!r:.60}")
+        if not isinstance(owner, str) or not owner:
+            raise PolicyError(f"an owner is a name that no other process has, not {owner!r:.60}")
         self.keys = keys
         self.owner = owner
         self.policy = policy
@@ -83,24 +89,29 @@ class Executor:
         A cancel leaves as it came, and the key says what is known by then. An error of the store
         leaves too: whether the operation was done is asked by whoever comes next.
         """
-        tries = Tries(
+        try:
+            fingerprint = checked(operation)
+            if operation.tenant != tenant:
+                raise BadOperation("another_tenants_key: name a thing of your own")
+            tries = self._tries(operation, service, budget)
+            outcome = await self._entered(fingerprint, tries)
+            outcome = replace(outcome, attempts=tuple(tries.attempts))
+        except BadOperation as refused:
+            outcome = Outcome(status=outcomes.REJECTED, how=str(refused), error=refused)
+        told = replace(outcome, digest=getattr(operation, "digest", ""))
+        self.observe("outcome", digest=told.digest, status=told.status, attempts=len(told.attempts))
+        return told
+
+    def _tries(self, operation: Operation, service: Service, budget: Budget) -> Tries:
+        return Tries(
             operation=operation,
             service=service,
-            budget=budget.within(operation.name, tool=operation.name),
+            budget=budget.within(quote(operation.name, safe=""), tool=operation.name),
             policy=self.policy,
             random=self.random,
             observe=self.observe,
             now=self.now,
         )
-        try:
-            if operation.tenant != tenant:
-                raise BadOperation("another_tenants_key: name a thing of your own")
-            outcome = await self._entered(checked(operation), tries)
-        except BadOperation as refused:
-            outcome = Outcome(status=outcomes.REJECTED, how=str(refused), error=refused)
-        told = replace(outcome, digest=operation.digest, attempts=tuple(tries.attempts))
-        self.observe("outcome", digest=told.digest, status=told.status, attempts=len(told.attempts))
-        return told
 
     async def _entered(self, fingerprint: str, tries: Tries) -> Outcome:
         """Look up, return a final state, only then execute."""

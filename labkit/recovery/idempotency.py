@@ -27,6 +27,7 @@ PENDING: Final = "pending"
 SUCCEEDED: Final = "succeeded"
 FAILED: Final = "failed"  # and it surely had no effect
 UNKNOWN: Final = "unknown"  # it may have had one
+STATES: Final = (PENDING, SUCCEEDED, FAILED, UNKNOWN)
 
 # what a call is answered at the door
 EXECUTE: Final = "execute"
@@ -77,13 +78,21 @@ def digest(tenant: str, key: str) -> str:
 
 def checked(operation: Operation) -> str:
     """The fingerprint of what is meant. Raises `BadOperation`."""
-    if not isinstance(operation.sent, str) or not operation.sent:
-        raise BadOperation("missing_idempotency_key: name the thing that it is done to")
+    if not isinstance(operation, Operation):
+        raise BadOperation(f"no_operation: an Operation(...) is needed, not {operation!r:.60}")
+    parts = ("tenant", "name") if operation.key else ("tenant", "name", "resource")
+    empty = [part for part in parts if not getattr(operation, part)]
+    texts = [part for part in (*parts, "key") if not isinstance(getattr(operation, part), str)]
+    if empty or texts:
+        named = ", ".join(dict.fromkeys([*empty, *texts]))
+        raise BadOperation(f"missing_idempotency_key: {named} must be a text that says what it is")
     if len(operation.sent) > LONGEST:
         told = f"the key has {len(operation.sent)} characters, and may have {LONGEST}"
         raise BadOperation(f"key_too_long: {told}; put a hash in its long part's place")
     if not operation.sent.isprintable():
         raise BadOperation("key_not_printable: take letters and digits, which any store can keep")
+    if not isinstance(operation.payload, Mapping):
+        raise BadOperation("payload_not_canonical: a payload is an object, names with values")
     try:
         return _hash([operation.name, _canonical(operation.payload)])
     except (TypeError, ValueError, RecursionError) as error:
@@ -211,6 +220,8 @@ def ended(
     mine: KeyRecord, state: str, result: str, *, now: float, ttl: float, handed_over: bool = False
 ) -> KeyRecord:
     """My claim given back with what came of it, which is kept for `ttl` seconds."""
+    if state not in STATES:
+        raise BadOperation(f"no state {state!r}; there is: {', '.join(STATES)}")
     return replace(
         mine,
         state=state,

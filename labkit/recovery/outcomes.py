@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from .errors import RecoveryError
+
 SUCCEEDED: Final = "succeeded"  # this call did it
 REUSED: Final = "reused"  # an earlier one had done it
 DEDUPLICATED: Final = "deduplicated"  # another call is doing it
@@ -64,6 +66,11 @@ class Outcome:
     digest: str = ""
     attempts: tuple[Attempt, ...] = ()
     error: Exception | None = None
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            known = ", ".join(STATUSES)
+            raise RecoveryError(f"no outcome has the status {self.status!r}; there is: {known}")
 
     @property
     def told(self) -> str:

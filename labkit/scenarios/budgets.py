@@ -43,6 +43,7 @@ CLIENT: Final = 3
 WAIT: Final = 1.0  # seconds between the attempts of a node and of a tool
 MANY: Final = 200  # clients
 DOWN: Final = 5.0  # seconds that the service of the storm is down
+CAPACITY: Final = 60  # requests in a second that it can answer
 QUEUED: Final = 4.0  # seconds in a queue
 PROMISED: Final = 10.0  # seconds within which the user is promised an answer
 HANDED_BACK: Final = 0.5  # seconds until the model has read a tool's result and answered
@@ -132,7 +133,10 @@ async def nested(
 
 
 class Outage:
-    """A service that is down until `seconds`; a `silent` one says nothing and hangs meanwhile."""
+    """A service that is down until `seconds`, and then answers `CAPACITY` requests in a second.
+
+    A `silent` one says nothing and hangs while it is down.
+    """
 
     def __init__(
         self, script: None, observe: Observer, *, seconds: float = DOWN, silent: bool = False
@@ -140,16 +144,21 @@ class Outage:
         self._observe = observe
         self._seconds = seconds
         self._silent = silent
+        self._answered: list[float] = []
 
     async def stream(self, attempt: int = 1) -> AsyncGenerator[Delta, None]:
         """One request's deltas."""
         self._observe("request", attempt=attempt)
         await asyncio.sleep(0.1)
-        if asyncio.get_running_loop().time() < self._seconds:
-            if self._silent:
-                await self._hang(attempt)
+        now = asyncio.get_running_loop().time()
+        down = now < self._seconds
+        if down and self._silent:
+            await self._hang(attempt)
+        full = len(self._answered) >= CAPACITY and now < self._answered[-CAPACITY] + 1
+        if down or full:
             self._observe("http_error", status=503)
-            raise ProviderError("the service is down", status=503)
+            raise ProviderError("the service is down, or has too much to do", status=503)
+        self._answered.append(now)
         self._observe("finish", reason="stop")
         yield Delta("finish", reason="stop")
 

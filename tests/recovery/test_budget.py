@@ -147,6 +147,21 @@ def test_a_retry_is_refused_when_there_is_no_request_left_for_it() -> None:
     assert made.retry() == "requests"
 
 
+def test_a_budget_refuses_what_makes_no_sense_by_name() -> None:
+    with pytest.raises(PolicyError, match="a budget is made from BudgetLimits"):
+        Budget(5, clock=lambda: 0.0)  # type: ignore[arg-type]
+    made = budget()
+    for wrong in ("x", float("nan"), -1.0, True):
+        with pytest.raises(PolicyError, match="wait is a number from 0"):
+            made.retry(wrong)  # type: ignore[arg-type]
+        with pytest.raises(PolicyError, match="cost is a number from 0"):
+            made.request(wrong)  # type: ignore[arg-type]
+    for name in ("", "a/b", None):
+        with pytest.raises(PolicyError, match="a layer has a name without '/'"):
+            made.within(name)  # type: ignore[arg-type]
+    assert made.used == {}
+
+
 def test_what_costs_more_than_is_left_is_refused_and_not_charged() -> None:
     made = budget(cost=1.0)
     assert [refusal(made, 0.6), refusal(made, 0.5), refusal(made, 0.4)] == ["", "cost", ""]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from labkit.recovery import outcomes
 from labkit.recovery.budget import BudgetLimits
 from labkit.recovery.cancel import stop
-from labkit.recovery.errors import PolicyError, ProviderError
+from labkit.recovery.errors import PolicyError, ProviderError, RecoveryError
+from labkit.recovery.execution import Executor
 from labkit.recovery.idempotency import PENDING, BadOperation, KeyRecord, Operation, Seen, claimed
 from labkit.recovery.outcomes import Attempt
 from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Known
@@ -228,6 +230,22 @@ def test_every_attempt_is_told_with_its_error_its_times_and_whether_it_went_out(
         Attempt(number=2, error="timeout", sent=True, elapsed=10.0, waited=1.0),
         Attempt(number=3, elapsed=0.1, waited=2.0),
     ]
+
+
+def test_an_executor_needs_a_policy_and_a_name() -> None:
+    made: dict[str, Any] = {"keys": MemoryKeyStore(), "owner": "a", "policy": POLICY}
+    for wrong in ({"policy": RETRY}, {"owner": ""}, {"owner": None}):
+        with pytest.raises(PolicyError, match=next(iter(wrong))):
+            Executor(**{**made, **wrong}, random=Random(0))
+
+
+def test_an_outcome_has_one_of_the_ten_statuses() -> None:
+    with pytest.raises(RecoveryError, match="no outcome has the status 'nonsense'; there is: "):
+        outcomes.Outcome(status="nonsense")
+
+
+def test_an_operation_whose_name_has_a_slash_is_done_like_any_other() -> None:
+    assert statuses(Told([OK]), operation=replace(CHARGE, name="pay/charge"))[0] == "succeeded"
 
 
 BAD_POLICIES: list[dict[str, Any]] = [

@@ -84,6 +84,11 @@ BAD: dict[str, tuple[Operation, str]] = {
     "no tenant": (replace(CHARGE, tenant=""), "missing_idempotency_key"),
     "no name": (replace(CHARGE, name=""), "missing_idempotency_key"),
     "a key that is no text": (replace(CHARGE, key=7), "missing_idempotency_key"),  # type: ignore[arg-type]
+    "a tenant that is no text": (replace(CHARGE, tenant=5), "missing_idempotency_key"),  # type: ignore[arg-type]
+    "a payload that is no object": (replace(CHARGE, payload=[1]), "payload_not_canonical"),  # type: ignore[arg-type]
+    "no payload": (replace(CHARGE, payload=None), "payload_not_canonical"),  # type: ignore[arg-type]
+    "a key of nobody": (replace(CHARGE, tenant="", key="k-1"), "missing_idempotency_key"),
+    "no operation": ("charge", "no_operation"),  # type: ignore[dict-item]
     "too long": (replace(CHARGE, key="k" * (LONGEST + 1)), "key_too_long"),
     "not printable": (replace(CHARGE, key="k\0"), "key_not_printable"),
     "half a pair": (replace(CHARGE, key="k\ud800"), "key_not_printable"),
@@ -112,6 +117,16 @@ def test_a_payload_without_an_end_is_refused_by_name() -> None:
 
 def test_the_longest_key_is_taken() -> None:
     assert checked(replace(CHARGE, key="k" * LONGEST))
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(BadOperation, match="tenant, resource must be"):
+        checked(replace(CHARGE, tenant="", resource=""))
+
+
+def test_a_record_ends_in_a_state_that_there_is() -> None:
+    with pytest.raises(BadOperation, match="no state 'nonsense'; there is: pending"):
+        ended(record(PENDING), "nonsense", "", now=1.0, ttl=1.0)
 
 
 # --- fingerprints

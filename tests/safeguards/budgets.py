@@ -63,6 +63,27 @@ _ACCOUNT: Final = (
         ACCOUNT + "one_tool_has_its_own_limit_and_others_are_not_charged_for_it",
     ),
     _rule(
+        "a budget is made from limits",
+        BUDGET,
+        "        if not isinstance(limits, BudgetLimits):\n",
+        "        if False:\n",
+        ACCOUNT + "a_budget_refuses_what_makes_no_sense_by_name",
+    ),
+    _rule(
+        "an amount is a number from 0",
+        BUDGET,
+        "            if type(amount) not in (int, float) or not 0 <= amount <= MOST:",
+        "            if False:",
+        ACCOUNT + "a_budget_refuses_what_makes_no_sense_by_name",
+    ),
+    _rule(
+        "a layer has a name",
+        BUDGET,
+        '        if not isinstance(layer, str) or not layer or "/" in layer:\n',
+        "        if False:\n",
+        ACCOUNT + "a_budget_refuses_what_makes_no_sense_by_name",
+    ),
+    _rule(
         "cost has a limit",
         BUDGET,
         "if spent.cost + cost > limits.cost + DUST:",

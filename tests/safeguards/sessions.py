@@ -284,7 +284,7 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a tool that hangs is given up",
         CALLS,
-        "await asyncio.wait([task], timeout=tool.limit)",
+        "await asyncio.wait([task], timeout=limit)",
         "await asyncio.wait([task])",
         (
             f"{_CALLS}a_tool_that_hangs_is_given_up_after_its_limit_and_its_end_is_unknown",

@@ -12,7 +12,7 @@ import pytest
 from labkit.recovery.budget import BudgetLimits
 from labkit.scenarios import budget_judges
 from labkit.scenarios.budget_judges import BUDGET_JUDGES
-from labkit.scenarios.budgets import COUNTS_ONLY, peak, row
+from labkit.scenarios.budgets import CAPACITY, COUNTS_ONLY, peak, row
 from labkit.scenarios.catalogue import find, names, simulate
 from labkit.scenarios.framework_retries import table
 from labkit.simulation import Run
@@ -27,7 +27,7 @@ FIGURES: dict[str, tuple[Any, ...]] = {
     "nested_shared": (4, 2, 0, 1, 2.6),
     "plain": (36, 2, 0, 1, 29.8),
     "plain_shared": (4, 2, 0, 1, 2.6),
-    "storm": (600, 200, 200, 0, 12.3),
+    "storm": (820, 200, 180, 20, 58.5),
     "storm_jitter": (676, 76, 200, 0, 26.2),
     "storm_budget": (240, 17, 0, 200, 4.1),
     "per_call": (4, 1, 1, 0, 43.5),
@@ -152,12 +152,14 @@ def test_a_tools_own_limit_ends_the_tool_and_the_node_around_it_tries_for_nothin
 # --- storm and deadline
 
 
-def test_without_chance_the_clients_come_back_at_the_same_two_instants() -> None:
+def test_without_chance_the_clients_come_back_at_the_same_instants() -> None:
     times = [event.time for event in of("storm").trace if event.kind == "request"]
     assert [(time, times.count(time)) for time in sorted(set(times))] == [
         (0.0, 200),
         (4.1, 200),
         (12.2, 200),
+        (28.3, 200 - CAPACITY),
+        (58.4, 200 - 2 * CAPACITY),
     ]
 
 

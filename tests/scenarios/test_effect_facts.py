@@ -48,7 +48,7 @@ KEYS: dict[str, dict[str, list[tuple[str, float]]]] = {
 }
 # of a crowd whose moments hang on chance
 CROWDS = {
-    "budgets.storm": ["more than 100", "all"],
+    "budgets.storm": ["more than 100", "some"],
     "budgets.storm_jitter": ["21 to 100", "all"],
     "budgets.storm_budget": ["20 or fewer", "none"],
 }
