@@ -13,7 +13,8 @@ last try, which it lets pass as it is.
 The client's wait is its own. Asked for is the longest that it may be: Retry-After, or its backoff
 without the random share that it takes off. `retries` is what the client was made with: a call with
 more of its own (`with_options`) pays at the door for those beyond it, one with fewer for some that
-it does not make.
+it does not make. A body that breaks while the client reads it is no answer of the transport's: the
+retry after it is counted as a request at the door.
 
 Source: `_base_client.py` of openai 3.57 (`_should_retry`, `_calculate_retry_timeout`).
 """
@@ -41,6 +42,7 @@ class Paying(httpx2.AsyncBaseTransport):
     inner: httpx2.AsyncBaseTransport
     budget: Budget
     retries: int
+    _reserved: int = 0  # retries that are paid for, and not made yet
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Pay, send, and ask for the retry that the client is about to make.
@@ -48,7 +50,9 @@ class Paying(httpx2.AsyncBaseTransport):
         Raises `BudgetExhausted` where not even the first request may go out.
         """
         count = int(request.headers.get("x-stainless-retry-count", 0))
-        if not 0 < count <= self.retries:
+        if count and self._reserved:
+            self._reserved -= 1
+        else:  # also a retry that nobody was asked for: one after a body that broke
             self.budget.request()
         try:
             answer = await self.inner.handle_async_request(request)
@@ -72,6 +76,7 @@ class Paying(httpx2.AsyncBaseTransport):
         short = self.budget.retry(wait)
         if not short:
             self.budget.request()  # its place is kept while the client waits
+            self._reserved += 1
         return short
 
     async def aclose(self) -> None:

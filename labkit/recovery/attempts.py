@@ -11,7 +11,7 @@ has to look.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, fields, replace
 from random import Random
 from typing import Any, Final, TypeVar
@@ -26,6 +26,7 @@ from .retry import GIVE_UP, Decision, Observe, agreed, decide
 from .service import DONE, IN_FLIGHT, NOT_DONE, UNSURE, Known, Request, Service
 
 Answer = TypeVar("Answer")
+CLEAN_UP: Final = 5.0  # seconds that a cancelled request has to clean up
 OUT_OF_TIME: Final = ("deadline", "seconds")
 _MAY_BE_0: Final = ("cost", "join", "ttl")
 USED_UP: Final = ("attempts", "requests", "retries", "per_tool", "cost")
@@ -63,9 +64,16 @@ class ExecutionPolicy:
             raise PolicyError(f"{', '.join(wrong)}: it must be {rule}")
 
 
+async def _always(ask: bool) -> bool:
+    return True
+
+
 @dataclass(slots=True, kw_only=True)
 class Tries:
-    """One operation on its way; `doubt`: whether it may have been done, since loop time `since`."""
+    """One operation on its way; `doubt`: whether it may have been done, since loop time `since`.
+
+    `holds(ask)`: whether the claim on its key still lasts; asked before each request.
+    """
 
     operation: Operation
     service: Service
@@ -74,6 +82,7 @@ class Tries:
     random: Random
     observe: Observe
     now: Callable[[], float]
+    holds: Callable[[bool], Awaitable[bool]] = _always
     fence: int = 0
     doubt: bool = False
     since: float = 0.0
@@ -91,10 +100,13 @@ class Tries:
                 if decision.action == GIVE_UP:
                     return self._given_up(error, decision.reason)
                 wait = decision.wait
-                if self.doubt and not self._remembered(wait):
+                if self.doubt and not self._remembered(wait + self.policy.limit):
                     return self._by_person(error)
                 self._tell("wait", seconds=wait, reason=decision.reason)
                 await asyncio.sleep(wait)
+            if not await self.holds(error is not None):  # breakpoint: claim asked before a try
+                how = "another executor has taken the key over"
+                return Outcome(status=outcomes.UNKNOWN, how=how, error=error)
             try:
                 result = await self._try(wait)
                 return Outcome(status=outcomes.SUCCEEDED, result=result)
@@ -115,7 +127,7 @@ class Tries:
         self.attempts.append(attempt)
         self._tell("attempt", number=attempt.number)
         try:
-            result = await self._within_limit(self.service.perform(self._request()))
+            result = str(await self._within_limit(self.service.perform(self._request())))
             attempt = replace(attempt, error="")
             self.doubt = False
             return result
@@ -135,23 +147,27 @@ class Tries:
         Raises `ProviderError`. Any error of another kind is one of which nobody knows what it did.
         """
         limit = min(self.policy.limit, self.budget.remaining)
-        if limit <= 0:  # a timeout of 0 could swallow a cancel
+        if limit <= 0:
             work.close()
             raise ProviderError("there was no time left to ask", kind="deadline")
+        task = asyncio.create_task(work, name=f"ask {self.operation.digest}")
         try:
-            async with asyncio.timeout(limit):
-                return await work
-        except ProviderError:
-            raise
-        except TimeoutError as late:
-            raise ProviderError(f"no answer within {limit:g} s", kind="timeout") from late
-        except asyncio.CancelledError as cancelled:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            raise ProviderError("the service gave it up", kind="unknown") from cancelled
-        except Exception as broken:
-            raise ProviderError(f"it broke: {type(broken).__name__}", kind="unknown") from broken
+            await asyncio.wait([task], timeout=limit)
+        finally:
+            late = not task.done()
+            if late:  # who heeds no cancel is left to itself after a while
+                task.cancel()
+                await asyncio.wait([task], timeout=CLEAN_UP)
+            error = task.exception() if task.done() and not task.cancelled() else None
+        if late and (error is not None or not task.done() or task.cancelled()):
+            raise ProviderError(f"no answer within {limit:g} s", kind="timeout")
+        if task.cancelled():
+            raise ProviderError("the service gave it up", kind="unknown")
+        if isinstance(error, ProviderError) and not isinstance(error, BudgetExhausted):
+            raise error
+        if isinstance(error, Exception):  # also a budget's no: an inner layer may have sent before
+            raise ProviderError(f"it broke: {type(error).__name__}", kind="unknown") from error
+        return task.result()
 
     def _request(self) -> Request:
         meant, number = self.operation, len(self.attempts)
@@ -170,7 +186,7 @@ class Tries:
             policy=policy.retry,
             random=self.random,
         )
-        return agreed(decision, self.budget)
+        return agreed(decision, self.budget, policy.cost)
 
     def _given_up(self, error: ProviderError, what: str) -> Outcome:
         """No more tries: what that means, with the last error and a note of what ran out."""
@@ -183,6 +199,7 @@ class Tries:
         elif what in USED_UP:
             status = outcomes.EXHAUSTED
         how = str(error) if isinstance(error, BudgetExhausted) else f"{error}; {what}"
+        how = how.replace(self.operation.sent, self.operation.digest)  # a service may quote the key
         return Outcome(status=status, how=how, error=error)
 
     # --- a doubt
@@ -228,6 +245,8 @@ class Tries:
     async def _asked(self, ask: Callable[[Request], Coroutine[Any, Any, Known]]) -> Known:
         try:
             known = await self._within_limit(ask(self._request()))
+            if not isinstance(known, Known):
+                raise ProviderError("this is no answer to the question", kind="protocol")
         except ProviderError as error:
             self._tell("looked_up", error=error.kind)
             return Known(UNSURE)

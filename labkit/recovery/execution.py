@@ -13,9 +13,11 @@ else it waits for a person. What is not known is never told as a failure.
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from random import Random
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from . import outcomes
@@ -43,17 +45,18 @@ from .idempotency import (
     claimed,
     enter,
 )
-from .lease import bounded
+from .lease import Lease, bounded, is_held_by
 from .outcomes import Outcome
 from .retry import Observe
 from .service import DONE, UNSURE, Known, Service
 
 DRIFT: Final = 5.0  # seconds by which a store's clock and ours may part
+MOMENT: Final = 0.001  # seconds that are not worth a wait
 POLL: Final = 0.5  # seconds between two looks at a call that was joined
 
 
 class Executor:
-    """Executes operations for one process; `owner` is a name that no other process has.
+    """Executes operations; `owner` is a name that no other executor has, in any process.
 
     `observe(kind, **details)` is told of each step, with the key's digest; `now` is the wall clock
     that dates in headers are compared with.
@@ -72,13 +75,14 @@ class Executor:
         if not isinstance(policy, ExecutionPolicy):
             raise PolicyError(f"a policy is an ExecutionPolicy(...), not {policy!r:.60}")
         if not isinstance(owner, str) or not owner:
-            raise PolicyError(f"an owner is a name that no other process has, not {owner!r:.60}")
+            raise PolicyError(f"an owner is a name that no other executor has, not {owner!r:.60}")
         self.keys = keys
         self.owner = owner
         self.policy = policy
         self.random = random
         self.observe = observe
         self.now = now
+        self._calls = count(1)
         self._offset: tuple[float, float] | None = None  # of the store's clock to ours, from and to
 
     async def execute(
@@ -98,7 +102,7 @@ class Executor:
             outcome = replace(outcome, attempts=tuple(tries.attempts))
         except BadOperation as refused:
             outcome = Outcome(status=outcomes.REJECTED, how=str(refused), error=refused)
-        told = replace(outcome, digest=getattr(operation, "digest", ""))
+        told = replace(outcome, digest=_digest(operation))
         self.observe("outcome", digest=told.digest, status=told.status, attempts=len(told.attempts))
         return told
 
@@ -117,24 +121,30 @@ class Executor:
         """Look up, return a final state, only then execute."""
         operation, clock = tries.operation, asyncio.get_running_loop().time
         until = clock() + min(self.policy.join, tries.budget.remaining)
-        joined = False
+        joined: Lease | None = None
         while True:
+            began = clock()
             seen, now = await self._read(operation)
+            if joined and seen and seen.state == SUCCEEDED and is_held_by(seen.lease, joined):
+                return _answered(REUSE, seen, joined=True)  # however short results are kept
             answer = enter(seen, fingerprint, now=now)  # breakpoint: look up first
             self.observe("entered", digest=operation.digest, answer=answer)
             if answer in (EXECUTE, RECONCILE):
                 tries.doubt = answer == RECONCILE
+                owner = f"{self.owner} {next(self._calls)}"  # two calls here are two holders
                 length = self.policy.lease
-                mine = claimed(seen, operation, self.owner, now=now, length=length)
-                if mine is not None and await self._claimed(seen, mine, tries):
-                    tries.since = clock() - (now - mine.since)  # breakpoint: claimed
-                    return await self._held(Claim(self.keys, mine, self.observe), tries)
-            elif seen is not None and (answer != JOIN or clock() >= until):
-                return _answered(answer, seen, joined)
+                mine = claimed(seen, operation, owner, now=now, length=length)
+                if mine is not None:
+                    claim = Claim(self.keys, mine, self.observe, since=began)
+                    if await self._claimed(seen, claim, tries):
+                        tries.since = began - (now - mine.since)  # breakpoint: claimed
+                        return await self._held(claim, tries)
+            elif seen is not None and (answer != JOIN or until - clock() < MOMENT):
+                return _answered(answer, seen, joined=joined is not None)
             elif seen is not None:
-                joined = True
+                joined = seen.lease
                 await self._bound(seen, now)
-                await asyncio.sleep(POLL)
+                await asyncio.sleep(min(POLL, until - clock()))
 
     async def _read(self, operation: Operation) -> Seen:
         """The record and the store's time. Raises `BadOperation` if that clock has jumped.
@@ -153,12 +163,13 @@ class Executor:
             raise BadOperation(f"clock_jumped: the store's by {jump}; {cure}")
         return seen
 
-    async def _claimed(self, seen: KeyRecord | None, mine: KeyRecord, tries: Tries) -> bool:
-        """Claim the key; a cancel meanwhile gives it back, since nothing was sent."""
+    async def _claimed(self, seen: KeyRecord | None, claim: Claim, tries: Tries) -> bool:
+        """Claim the key; a cancel or an error meanwhile gives it back, since nothing was sent."""
         try:
-            return await to_the_end(self.keys.swap(seen, mine))
-        except asyncio.CancelledError:
-            await self._give_back(Claim(self.keys, mine, self.observe), tries)
+            return await to_the_end(self.keys.swap(seen, claim.mine))
+        except BaseException:
+            with suppress(Exception):  # of a store that is gone: the lease ends by itself
+                await self._give_back(claim, tries, patience=0.0)
             raise
 
     async def _bound(self, seen: KeyRecord, now: float) -> None:
@@ -180,13 +191,14 @@ class Executor:
             if not claim.closing:
                 work.cancel()
             await to_the_end(asyncio.wait(both))
-        if claim.lost and work.cancelled():
-            return Outcome(status=outcomes.UNKNOWN, how=claim.lost)
+        if work.cancelled():
+            how = claim.lost or "the claim could not be renewed"
+            return Outcome(status=outcomes.UNKNOWN, how=how)
         return work.result()
 
     async def _worked(self, claim: Claim, tries: Tries) -> Outcome:
         """Every try, and what is written under the key after them, however they end."""
-        tries.fence = claim.mine.lease.fence
+        tries.fence, tries.holds = claim.mine.lease.fence, claim.lasts
         try:
             outcome = await tries.settled()
         except BaseException:
@@ -212,15 +224,24 @@ class Executor:
         done: bool = False,
         result: str = "",
         by_person: bool = False,
+        patience: float | None = None,
     ) -> bool:
         """Write what is known by now, also where a cancel comes meanwhile; whether it was ours."""
         state = UNKNOWN if tries.doubt else SUCCEEDED if done else FAILED
-        ttl = self.policy.ttl
-        return await to_the_end(claim.give_back(state, result, ttl=ttl, handed_over=by_person))
+        how: Any = {"ttl": self.policy.ttl, "handed_over": by_person, "patience": patience}
+        return await to_the_end(claim.give_back(state, result, **how))
 
     def trust_clock(self) -> None:
         """Go on after the store's clock was set: say so once somebody has looked at it."""
         self._offset = None
+
+
+def _digest(operation: Operation) -> str:
+    """Its digest, or "" for something of which none can be made."""
+    try:
+        return operation.digest
+    except (AttributeError, TypeError, ValueError):
+        return ""
 
 
 def _answered(answer: str, seen: KeyRecord, joined: bool) -> Outcome:

@@ -54,7 +54,7 @@ class Operation:
     name: str
     resource: str = ""
     payload: Mapping[str, Any] = field(default_factory=dict)
-    key: str = ""
+    key: str = field(default="", repr=False)
 
     @property
     def sent(self) -> str:
@@ -72,7 +72,7 @@ class Operation:
 
 
 def digest(tenant: str, key: str) -> str:
-    """Twelve digits of a key's hash: enough to follow one, too few to guess it from."""
+    """Twelve digits of a key's hash, to follow one by; who can list all keys can find it."""
     return _hash([tenant, key])[:12]
 
 
@@ -86,15 +86,16 @@ def checked(operation: Operation) -> str:
     if empty or texts:
         named = ", ".join(dict.fromkeys([*empty, *texts]))
         raise BadOperation(f"missing_idempotency_key: {named} must be a text that says what it is")
-    if len(operation.sent) > LONGEST:
-        told = f"the key has {len(operation.sent)} characters, and may have {LONGEST}"
+    longest = max(len(operation.sent), len(operation.tenant))
+    if longest > LONGEST:
+        told = f"a key and a tenant may have {LONGEST} characters, not {longest}"
         raise BadOperation(f"key_too_long: {told}; put a hash in its long part's place")
-    if not operation.sent.isprintable():
+    if not (operation.sent + operation.tenant).isprintable():
         raise BadOperation("key_not_printable: take letters and digits, which any store can keep")
     if not isinstance(operation.payload, Mapping):
         raise BadOperation("payload_not_canonical: a payload is an object, names with values")
     try:
-        return _hash([operation.name, _canonical(operation.payload)])
+        return _hash([operation.name, operation.resource, _canonical(operation.payload)])
     except (TypeError, ValueError, RecursionError) as error:
         told = f"payload_not_canonical: {error}"
         raise BadOperation(f"{told}; use texts, finite numbers, lists and objects") from None
@@ -128,7 +129,7 @@ class KeyRecord:
     """
 
     tenant: str
-    key: str
+    key: str = field(repr=False)
     fingerprint: str
     state: str
     lease: Lease

@@ -209,9 +209,9 @@ async def next_within(stream: AsyncIterator[Item], patience: float, deadline: fl
     raise ProviderError(f"nothing new came before the {kind} limit", kind=kind)
 
 
-def agreed(decision: Decision, budget: Budget) -> Decision:
+def agreed(decision: Decision, budget: Budget, cost: float = 0.0) -> Decision:
     """The decision once the budget has paid for the retry in it, or to give up for want of what."""
-    if decision.action != GIVE_UP and (short := budget.retry(decision.wait)):
+    if decision.action != GIVE_UP and (short := budget.retry(decision.wait, cost)):
         return Decision(action=GIVE_UP, reason=short)
     return decision
 

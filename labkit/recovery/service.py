@@ -26,6 +26,10 @@ class Request(NamedTuple):
     attempt: int
     tenant: str = ""
 
+    def __repr__(self) -> str:
+        """Without the key."""
+        return f"Request(fence={self.fence}, attempt={self.attempt}, payload={self.payload!r})"
+
 
 class Known(NamedTuple):
     """What a service says of a request."""

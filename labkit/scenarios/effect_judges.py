@@ -4,26 +4,41 @@ They read the calls that a model made and what it was told of each, the ledger, 
 are left. Calls with the same name and payload mean the same thing, however often they are made.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from labkit.recovery.outcomes import DONE, OPEN
+from labkit.recovery.outcomes import DONE, OPEN, REJECTED
+from labkit.recovery.service import NOT_DONE
 from labkit.simulation import Event, Finding, Judge
 
 STUCK: Final = 3_600.0  # seconds that a claim may outlast the run
+AGAIN: Final[Mapping[str, str]] = {  # who denied the first effect -> what mends the second
+    "": "one key for every repeat, made from what is meant; ask before you do again",
+    "looked_up": "the service's word was wrong: ask how long it knows a key",
+    "resolves": "the person's word was wrong: look into the books before you say it",
+}
 Meant = tuple[tuple[str, Any], ...]
 
 
 def effect_repeated(events: Sequence[Event]) -> Iterator[Finding]:
     """One thing was meant, and it happened twice."""
-    found: Counter[Meant] = Counter()
+    found: defaultdict[Meant, list[int]] = defaultdict(list)
     for event in events:
         if event.actor == "ledger":
-            found[meant(event)] += 1
-            if found[meant(event)] == 2:
-                cure = "one key for every repeat, made from what is meant; ask before you do again"
-                yield Finding("effect_repeated", event.index, cure)
+            own = found[meant(event)]
+            own.append(event.index)
+            if len(own) == 2:
+                yield Finding("effect_repeated", event.index, AGAIN[_denied(events, *own)])
+
+
+def _denied(events: Sequence[Event], first: int, second: int) -> str:
+    """The kind of event between two effects by which it was last said that nothing had happened."""
+    about = meant(events[first])
+    keys = {e["digest"] for e in events if e.kind == "calls" and meant(e) == about}
+    said = [e for e in events[first:second] if e.kind in AGAIN and e["digest"] in keys]
+    denied = [e.kind for e in said if e.get("state") == NOT_DONE or e.get("happened") is False]
+    return ["", *denied][-1]
 
 
 def effect_lost(events: Sequence[Event]) -> Iterator[Finding]:
@@ -38,11 +53,17 @@ def effect_lost(events: Sequence[Event]) -> Iterator[Finding]:
 
 
 def failure_told(events: Sequence[Event]) -> Iterator[Finding]:
-    """It was told as not done, and it happened."""
-    real = set(_real(events))
-    last = {meant(event): event for event in events if event.kind == "told"}
+    """It was told as not done, and it happened, when no other call was there to do it."""
+    told_of = [e for e in events if e.kind == "told" and e["status"] != REJECTED]  # of that call
+    last = {meant(event): event for event in told_of}
     for told, event in last.items():
-        if event["status"] not in (*DONE, *OPEN) and told in real:
+        own = [e for e in events if meant(e) == told and e.kind in ("calls", "told")]
+        before = [e.kind for e in own if e.index <= event.index]
+        after = (e.index for e in own if e.index > event.index and e.kind == "calls")
+        others = before.count("calls") > before.count("told")
+        until = event.index if others else next(after, events[-1].index)
+        real = any(each == told for each in _real(events[: until + 1]))
+        if event["status"] not in (*DONE, *OPEN) and real:
             cure = "a timeout is no failure: file it as unknown, and ask the service"
             yield Finding("failure_told", event.index, cure)
 
@@ -85,20 +106,35 @@ def _real(events: Sequence[Event]) -> Iterator[Meant]:
 
 
 def counted(events: Sequence[Event]) -> dict[str, float]:
-    """One run in figures: duplicates, losses, what is open, seconds of waiting, cost."""
+    """One run in figures: duplicates, losses, calls that are open, seconds of waiting, cost.
+
+    What is meant and has no effect is lost, unless one of its calls is open.
+    """
     real = Counter(_real(events))
     wanted = {meant(event) for event in events if event.kind == "calls"}
-    told = {meant(event): event["status"] for event in events if event.kind == "told"}
+    waiting = [meant(event) for event in _open(events)]
     calls = [event.time for event in events if event.kind == "calls"]
     ends = [event.time for event in events if event.kind == "told"]
     asked = sum(event.kind in ("request", "look_up", "called_off") for event in events)
     return {
         "duplicates": sum(count - 1 for count in real.values()),
-        "losses": sum(not real[each] and told.get(each) not in OPEN for each in wanted),
-        "open": sum(status in OPEN for status in told.values()),
+        "losses": sum(not real[each] and each not in waiting for each in wanted),
+        "open": len(waiting),
         "waiting": round(sum(ends) - sum(calls), 1),
         "cost": asked,
     }
+
+
+def _open(events: Sequence[Event]) -> Iterator[Event]:
+    """Of each call that is open what it was told.
+
+    A later answer to its key settles it: done or not done, but no refusal, which says nothing of
+    the calls before. So does the answer that hands on a person's word.
+    """
+    keys = {event["call"]: event["digest"] for event in events if event.kind == "calls"}
+    told = [(keys[event["call"]], event) for event in events if event.kind == "told"]
+    ends = {key: e.index for key, e in told if e["status"] not in (*OPEN, REJECTED)}
+    return (e for key, e in told if e["status"] in OPEN and e.index > ends.get(key, -1))
 
 
 EFFECT_JUDGES: Final[tuple[Judge, ...]] = (

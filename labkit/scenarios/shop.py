@@ -123,8 +123,8 @@ class Shop:
                 happened = word
             now = self.clock()
             told = resolved(record, happened, "found by a person", now=now, ttl=MEMORY)
-            await self.keys.swap(record, told)
-            self.observe.of("person")("resolves", digest=record.digest, happened=happened)
+            if await self.keys.swap(record, told):
+                self.observe.of("person")("resolves", digest=record.digest, happened=happened)
 
     def left(self) -> dict[str, Any]:
         """The keys as they are stored, by digest."""

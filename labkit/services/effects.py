@@ -22,13 +22,19 @@ from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Known, Request
 from labkit.simulation import Observer, Unknown
 
 KINDS: Final = {"payment": "charge", "ticket": "open_ticket", "mail": "send_mail"}
-CUES: Final = (
-    *("ok", "refuse", "lose_request", "fail_before"),  # nothing happens, but for the first
-    *("lose_answer", "fail_after", "late", "twice"),  # it happens
-)
 LOOK_UP_CUES: Final = ("ok", "not yet", "down")
 WORK: Final = 0.2  # seconds until the effect, and again until the answer
 LATE: Final = 12.0  # seconds until an effect that is late
+CUES: Final = {  # of a request: what its client hears, and whether it happens
+    "ok": "it happens, and its answer comes",
+    "refuse": "an error comes that says so, and nothing happens",
+    "lose_request": "no answer comes, and nothing happens",
+    "fail_before": "an error comes, and nothing happens",
+    "lose_answer": "no answer comes, and it happens",
+    "fail_after": "an error comes, and it happens",
+    "late": f"it happens after {LATE:g} s, and its answer comes",
+    "twice": "it happens once, and its answer comes twice",
+}
 MEMORY: Final = 86_400.0  # seconds for which a key is known
 Key = tuple[str, str]  # of a tenant
 
@@ -49,7 +55,7 @@ class EffectService:
         forgets_after: float = MEMORY,
         remembers: float = MEMORY,
     ) -> None:
-        for given, known in ((cues, CUES), (look_ups, LOOK_UP_CUES), ((kind,), tuple(KINDS))):
+        for given, known in ((cues, CUES), (look_ups, LOOK_UP_CUES), ((kind,), KINDS)):
             if wrong := [cue for cue in given if cue not in known]:
                 raise Unknown("cue", wrong[0], known)
         self.kind = kind
@@ -85,10 +91,11 @@ class EffectService:
         return result
 
     async def _work(self, request: Request, cue: str) -> str:
+        known = self._known(_key(request)) if self.atomic else ""  # as it comes in
         await asyncio.sleep(LATE if cue == "late" else WORK)
         if cue == "fail_before":
             raise ProviderError("internal error", status=500)
-        result = self._known(_key(request)) if self.atomic else ""
+        result = known or (self._known(_key(request)) if self.atomic else "")
         if not result:
             self._count += 1
             name = KINDS[self.kind]
@@ -105,9 +112,12 @@ class EffectService:
         """What became of it, as the next cue for look-ups says."""
         cue = self._look_ups.pop(0) if self._look_ups else "ok"
         await asyncio.sleep(WORK)
-        if cue == "down" or self.kind == "mail":
+        if self.kind == "mail":
+            self._note("look_up", answer="it cannot be asked")
+            raise ProviderError("it cannot be asked", status=501)
+        if cue == "down":
             self._note("look_up", answer="error")
-            raise ProviderError("it cannot be asked", status=503)
+            raise ProviderError("its look-up is down", status=503)
         known = self._state(_key(request))
         if cue == "not yet":
             known = Known(IN_FLIGHT)

@@ -67,7 +67,8 @@ class Inputs:
         self.bounds = bounds
         usual = type(scenario.policy)
         if scenario.policy is not None and not isinstance(self.policy, usual):
-            raise SimulationError(f"a policy is a {usual.__name__}(...), not {policy!r}")
+            told = f"here a policy comes from {usual.__name__}(...)"
+            raise SimulationError(f"{told}, not from {type(policy).__name__}")
         if type(seed) is not int:
             raise SimulationError(f"a seed is a whole number, not {seed!r}")
         for fault in self.faults:

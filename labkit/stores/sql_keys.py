@@ -16,6 +16,7 @@ from dataclasses import asdict
 from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from labkit.recovery.idempotency import FAILED, SUCCEEDED, KeyRecord, Seen
@@ -76,6 +77,7 @@ class SQLKeyStore:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
+        self._insert: Any = (sqlite if engine.dialect.name == "sqlite" else postgresql).insert(KEYS)
         self._now = sa.literal_column(_CLOCK[engine.dialect.name], sa.Double)
         with suppress(IntegrityError), engine.begin() as connection:  # made by another just now
             connection.execute(sa.schema.CreateTable(KEYS, if_not_exists=True))
@@ -90,12 +92,11 @@ class SQLKeyStore:
     async def swap(self, old: KeyRecord | None, new: KeyRecord) -> bool:
         """Write `new` if `old` is still what is kept, or if nothing is; whether it was written."""
         kept = _named(new.tenant, new.key)
-        change: sa.Insert | sa.Update = sa.insert(KEYS)
-        if old is not None:
-            # A record that was forgotten and made anew may have the same version.
-            same = (KEYS.c.version == old.version) & (KEYS.c.since == old.since)
-            change = sa.update(KEYS).where(kept & same)
-        return await self._written(change.values(_row(new))) == 1
+        if old is None:  # no error where it is there: a database's log would quote the key
+            return await self._written(self._insert.values(_row(new)).on_conflict_do_nothing()) == 1
+        # A record that was forgotten and made anew may have the same version.
+        same = (KEYS.c.version == old.version) & (KEYS.c.since == old.since)
+        return await self._written(sa.update(KEYS).where(kept & same).values(_row(new))) == 1
 
     async def waiting(self, tenant: str) -> list[KeyRecord]:
         """Those that are handed over, the oldest first."""
@@ -117,10 +118,7 @@ class SQLKeyStore:
         """How many rows were written: none where the key is there already."""
 
         def write(connection: sa.Connection) -> int:
-            try:
-                return connection.execute(change, execution_options=_COUNTED).rowcount
-            except IntegrityError:
-                return 0
+            return connection.execute(change, execution_options=_COUNTED).rowcount
 
         return await self._asked(write)
 

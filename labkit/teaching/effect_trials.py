@@ -8,9 +8,11 @@ What is right in a case is what labkit's own code does in it: a budget, an execu
 import asyncio
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
 from functools import partial, wraps
 from random import Random
 from typing import Any, Final
+from unittest.mock import patch
 
 from labkit.recovery import idempotency, outcomes
 from labkit.recovery.budget import Budget, BudgetLimits
@@ -29,6 +31,7 @@ from .tried import Tried, same
 CAP: Final = 30.0  # seconds of the longest wait
 SPREAD: Final = 1.5  # how much higher than labkit's own a peak may be
 DRAWS: Final = 50  # of a wait for one attempt
+_HASH: Final = hash  # Python's own
 ENDS: Final = {outcomes.RECONCILED: "done", outcomes.MANUAL: "stop for a person"}
 STEPS: Final = {"request": "try again", "look_up": "ask", "called_off": "ask"}
 
@@ -124,15 +127,22 @@ def _fingerprint(fingerprint: Any, case: Mapping[str, Any]) -> Tried:
 
 
 def _alike(make: Callable[[Any], Any], own: Callable[[Any], str], case: Mapping[str, Any]) -> Tried:
-    """Equal texts for the two where labkit makes them equal, and different ones elsewhere."""
+    """Equal texts for the two where labkit makes them equal, and different ones elsewhere.
+
+    Python's hash() of a text is another one in each process, so the first is made once more.
+    """
+    again = deepcopy(case["one"])
     one, other = make(case["one"]), make(case["other"])
     if not (isinstance(one, str) and isinstance(other, str)):
         return f"It gives {one!r} and {other!r}; texts are expected.", None
     meant = own(case["one"]) == own(case["other"])
-    if (one == other) == meant:
-        return "", None
-    words = "be equal" if meant else "differ"
-    return f"It gives {one!r} and {other!r}; they must {words}.", None
+    if (one == other) != meant:
+        words = "be equal" if meant else "differ"
+        return f"It gives {one!r} and {other!r}; they must {words}.", None
+    with patch("builtins.hash", lambda value: _HASH((value, "in another process"))):
+        later = make(again)
+    told = f"It gives {one!r} here and {later!r} in another process, as hash() does."
+    return "" if one == later else told, None
 
 
 def _door(at_the_door: Any, case: Mapping[str, Any]) -> Tried:

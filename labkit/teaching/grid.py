@@ -5,7 +5,7 @@
 
 Each run makes three calls for two orders, of which the second call repeats the first; what its
 first request meets is the column. Only a way that has no duplicates and no losses in any column is
-right; what is left open, waited for and asked is its price.
+right; what is left open, waited for and asked is its price. What a cue does stands below.
 """
 
 from functools import cache, cached_property, partial
@@ -17,13 +17,13 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
 from matplotlib.figure import Figure
 
 from labkit.scenarios.effects import CUES, KINDS, WAYS, cell, figures
-from labkit.simulation import Run
+from labkit.simulation import Run, SimulationError
 
 from .chart import Chart
 from .controls import TwoForms, button, choice, heard, html, pre, row
 from .phrases import cell as markup
 from .said import pick, texts
-from .stepper import stepper
+from .stepper import decided_at, stepper
 from .timeline import WIDTH
 from .views import run_text
 
@@ -57,10 +57,13 @@ class Grid(traitlets.HasTraits, TwoForms):
         """What the cells show, in which unit, of which service."""
         return f"{self.show} ({FIGURES[self.show]}), {self.kind}"
 
-    def __getitem__(self, place: tuple[str, str]) -> Run:
-        """The run of a way and a cue; raises `Unknown`, with what there is."""
+    def __getitem__(self, place: Any) -> Run:
+        """The run of a way and a cue; raises `Unknown`, with what there is, `SimulationError`."""
+        if not isinstance(place, tuple) or len(place) != 2:
+            told = "give it a way and a cue, like grid['tries again', 'lose_answer']"
+            raise SimulationError(f"{told}, not {place!r}")
         way, cue = place
-        return self._run(pick("way", way, list(WAYS)), pick("cue", cue, CUES), self.kind)
+        return self._run(pick("way", way, list(WAYS)), pick("cue", cue, list(CUES)), self.kind)
 
     @property
     def values(self) -> Values:
@@ -68,14 +71,14 @@ class Grid(traitlets.HasTraits, TwoForms):
         return {(way, cue): figures(self[way, cue])[self.show] for way in WAYS for cue in CUES}
 
     def text(self) -> str:
-        """The table, and in which rows every cell is 0."""
+        """The table, in which rows every cell is 0, and what each cue does."""
         values, wide = self.values, max(map(len, WAYS))
         lines = [self.heading, "  ".join([" " * wide, *CUES])]
         for way in WAYS:
             told = (f"{values[way, cue]:>{len(cue)}g}" for cue in CUES)
             lines.append("  ".join([f"{way:<{wide}}", *told]))
         clean = [way for way in WAYS if not any(values[way, cue] for cue in CUES)]
-        return "\n".join([*lines, f"0 in every cell: {', '.join(clean) or 'no way'}"])
+        return "\n".join([*lines, f"0 in every cell: {', '.join(clean) or 'no way'}", _cues()])
 
     @property
     def chart(self) -> Chart:
@@ -115,17 +118,23 @@ class Grid(traitlets.HasTraits, TwoForms):
         self.observe(heard(draw, message, "working…"), ["kind", "show"])
         draw()
         chosen = row(choice(self, "kind", "service"), choice(self, "show", "figure"))
-        return ipw.VBox([chosen, title, table, message, told, opened])
+        meant = html(pre(_cues(), wrap=True))
+        return ipw.VBox([chosen, title, table, meant, message, told, opened])
 
     def _open(self, place: tuple[str, str], told: Any, opened: Any) -> None:
         run = self[place]
         told.value = f'<div role="status">{pre(run_text(run), wrap=True)}</div>'
-        opened.children = (stepper(run).widget,)
+        opened.children = (stepper(run, at=decided_at(run)).widget,)
 
 
 def grid(kind: str = "payment", show: str = "duplicates") -> Grid:
     """The grid for a kind of service and a figure; raises `Unknown`, with what there is."""
     return Grid(pick("service", kind, KINDS), pick("figure", show, list(FIGURES)))
+
+
+def _cues() -> str:
+    wide = max(map(len, CUES))
+    return "\n".join(f"  {cue:<{wide}}  {words}" for cue, words in CUES.items())
 
 
 def _figure(values: Values, heading: str) -> Figure:

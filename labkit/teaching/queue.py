@@ -22,7 +22,7 @@ from labkit.simulation import Event, Run, Scenario, SimulationError
 from .answers import answers
 from .controls import TwoForms, button, html, pre, row
 from .phrases import cell, seconds
-from .said import Told, pick
+from .said import Told, as_run, pick
 from .views import run_text
 
 WORDS: Final = {True: "it happened", False: "it did not happen"}
@@ -122,12 +122,12 @@ class Queue(TwoForms):
         return ipw.VBox([shown, *rows, message])
 
 
-def queue(scenario: str | Scenario = "effects.manual") -> Queue:
-    """What waits for a person in a scenario with effects, with the words said before.
+def queue(run: Run | Scenario | str = "effects.manual") -> Queue:
+    """What waits for a person in a run or a scenario with effects, with the words said before.
 
     Raises `SimulationError` for one in which nothing waits.
     """
-    return Queue(catalogue.find(scenario))
+    return Queue(as_run(run).scenario)
 
 
 def _item(run: Run, waits: Event) -> Item:

@@ -15,6 +15,7 @@ from labkit.simulation import Run, Scenario, SimulationError, Unknown
 from .token import from_token
 
 TEXTS: Final = Path(__file__).parents[2] / "data" / "exercises"
+NUMBERED: Final = ("row", "column", "choice")  # of a table of predictions
 
 
 class Told:
@@ -39,15 +40,16 @@ def texts(name: str) -> dict[str, Any]:
 def pick(what: str, given: Any, known: Iterable[str] | Mapping[str, str]) -> str:
     """The key of `known` that `given` names: a key, its words where it has some, or a part of one.
 
-    Upper case and a question mark do not matter. Raises `Unknown`, which lists what there is, where
-    nothing fits, or those that fit where more than one does.
+    Upper case and a question mark do not matter; rows, columns and choices also have numbers.
+    Raises `Unknown`, which lists what there is, where nothing fits, or those that fit where more
+    than one does.
     """
     words: Mapping[str, str] = known if isinstance(known, Mapping) else {key: key for key in known}
     wanted = _plain(given)
     exact = [key for key in words if wanted in (_plain(key), _plain(words[key]))]
     partly = [key for key in words if wanted in _plain(f"{key} {words[key]}")]
-    if type(given) is int:  # as a table numbers its rows
-        partly = list(words)[given - 1 : given] if given > 0 else []
+    if type(given) is int:  # 1 is no part of a name
+        partly = list(words)[given - 1 : given] if what in NUMBERED and given > 0 else []
     fitting = exact or partly
     if len(fitting) == 1:
         return fitting[0]

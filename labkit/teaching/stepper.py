@@ -9,6 +9,7 @@ form. Each stepper has a model of its own, so two on one run do not move each ot
 
 from bisect import bisect_right
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, Final
 
 import ipywidgets as ipw
@@ -135,6 +136,18 @@ def stepper(run: Run | Scenario | str, at: View | str | int = 0) -> Stepper:
     if isinstance(at, View):
         return Stepper(made, at.index)
     return Stepper(made, made.to(at).index if isinstance(at, str) else made.at(at).index)
+
+
+def decided_at(run: Run) -> View:
+    """The last place before the event that decides: that of the first finding.
+
+    Without findings it is where the first try ends in an error; without one, the end of the run.
+    """
+    failed = (event.index for event in run.trace if event.kind == "tried" and event["error"])
+    found = (finding.event for finding in run.findings)
+    at = next(chain(found, failed), len(run.trace))
+    before = [place.index for place in run.recorded if place.event < at]
+    return run.at(max(before, default=0))
 
 
 def markup(steps: Steps) -> str:

@@ -39,7 +39,7 @@ def storm(
     found = [rates(each) for each in runs]
     names = [
         f"{mark}{each.scenario.name}: {sum(map(sum, own.values()))} requests;"
-        f" after a failure at most {peak(each.trace)} within one second"
+        f" after a failure at most {peak(each.trace)} within any one second"
         for mark, each, own in zip(marks, runs, found, strict=False)
     ]
     text = "\n\n".join(map(_text, names, found))
@@ -57,7 +57,7 @@ def rates(run: Run) -> Rates:
 
 
 def _text(name: str, found: Rates) -> str:
-    lines = [name]
+    lines = [name, "  bars: whole seconds"]
     for at, both in enumerate(zip(*found.values(), strict=True)):
         told = ", ".join(f"{n} {what}" for n, what in zip(both, found, strict=True) if n)
         lines += [f"  from {at} s: {told}"] if told else []

@@ -194,7 +194,10 @@ def figure(model: Ticks, chosen: int | None) -> Figure:
     axes.hlines(below[:-1], 0, 1, transform=axes.get_yaxis_transform(), colors="#EEEEEE", zorder=0)
     axes.set_title(f"{found.scenario.name}: {found.struck} runs", loc="left", fontweight="bold")
     axes.set_xlabel("last event before the fault", fontsize=9)
-    axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
+    events = [0, *(outcome.event for outcome in model.outcomes)]
+    ticks = MaxNLocator(12, integer=True).tick_values(0, max(1, *events))
+    axes.set_xticks([min(events), *(at for at in ticks if 0 < at <= max(events))])
+    axes.xaxis.set_major_formatter(lambda at, _: "none" if at < 0 else f"{at:g}")
     axes.spines[["top", "right", "left"]].set_visible(False)
     made.legend(loc="outside lower center", ncols=len(LOOKS), frameon=False, fontsize=9)
     return made

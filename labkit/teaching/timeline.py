@@ -182,7 +182,7 @@ def _segments(events: Sequence[Event]) -> Iterator[Item]:
 
 def _filled(words: str, event: Event) -> str:
     parts = defaultdict(str, event.data) | {"at": seconds(event.time)}
-    return printable(words.format_map(parts)[:MOST]).rstrip(" :")
+    return printable(words.format_map(parts)[:MOST]).rstrip(" :,")
 
 
 def _lanes(items: Sequence[Item]) -> list[str]:

@@ -25,7 +25,7 @@ from .chart import Chart
 from .controls import TwoForms, button, choice, heard, html, pre, row
 from .phrases import cell, seconds
 from .said import pick
-from .stepper import stepper
+from .stepper import decided_at, stepper
 from .timeline import Item, figure, in_words, story
 
 WORLDS: Final = {"did_not_happen": "it did not happen", "happened": "it happened"}
@@ -125,7 +125,8 @@ class Worlds(traitlets.HasTraits, TwoForms):
 
     def _open(self, name: str, opened: Any) -> None:
         title = html(f"<b>{cell(f'{self.way}, {self.kind}: {WORLDS[name]}')}</b>")
-        opened.children = (title, stepper(self.runs[name]).widget)
+        run = self.runs[name]
+        opened.children = (title, stepper(run, at=decided_at(run)).widget)
 
 
 def worlds(way: str = "tries again", kind: str = "payment") -> Worlds:

@@ -68,12 +68,12 @@ def test_a_cell_of_the_grid_is_a_button_that_opens_its_run(seen: LabPage) -> Non
     expect(place).to_have_text("2")
     place.click()
     expect(cell.get_by_role("status").first).to_contain_text("tries again, lose_answer, payment")
-    expect(cell.get_by_role("status").last).to_contain_text("place 0 of")
+    expect(cell.get_by_role("status").last).to_contain_text("virtual time 11.2 s")
     look(seen, cell, "effects_grid")
     cell.get_by_label("figure").select_option("open")
     cell.get_by_label("service").select_option("mail")
-    place = cell.get_by_title("key of the order, fail_after: 1 open; opens the run")
-    expect(place).to_have_text("1")
+    place = cell.get_by_title("key of the order, fail_after: 2 open; opens the run")
+    expect(place).to_have_text("2")
     expect(cell.get_by_role("status")).to_have_count(0)
     place.focus()
     seen.page.keyboard.press("Enter")
@@ -108,7 +108,9 @@ def test_a_word_outlives_the_cell_and_the_kernel(seen: LabPage) -> None:
 
 
 def test_a_storm_is_a_picture_with_its_peak_in_words(seen: LabPage) -> None:
-    picture = seen.output(3).get_by_role("img", name=re.compile("at most 200 within one second"))
+    picture = seen.output(3).get_by_role(
+        "img", name=re.compile("at most 200 within any one second")
+    )
     expect(picture).to_be_visible()
     look(seen, picture, "effects_storm")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -167,3 +168,34 @@ def test_a_scripted_client_draws_on_the_budget_that_it_is_given() -> None:
     assert run.error is None
     assert sum(event.kind == "request" for event in run.trace) == 2
     assert run.result["run/sdk"] == Spent(requests=2, retries=1, waited=0.5)
+
+
+class Breaks(httpx2.AsyncByteStream):
+    """A body that breaks in the middle."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b'{"id": '
+        raise httpx2.ReadError("reset")
+
+
+class BodyBreaks(Network):
+    """Each answer begins well."""
+
+    async def answer(self, request: httpx2.Request) -> httpx2.Response:
+        """Begin it."""
+        self.times.append(asyncio.get_running_loop().time())
+        return httpx2.Response(200, stream=Breaks())
+
+
+@pytest.mark.parametrize(("allowed", "sent"), [(1000, 3), (2, 2), (1, 1)])
+def test_a_retry_after_a_body_that_broke_is_a_request_like_any_other(
+    allowed: int, sent: int
+) -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> tuple[int, int]:
+        limits = replace(MANY, requests=allowed)
+        network = BodyBreaks([DOWN], limits, 2)
+        await network.ask()
+        return len(network.times), network.budget.used["run"].requests
+
+    run = simulate(scenario(client, sdk=True))
+    assert (run.error, run.result) == (None, (sent, sent))

@@ -23,7 +23,14 @@ from labkit.recovery.budget import (
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import TRANSIENT, PolicyError, ProviderError
 from labkit.recovery.policy import MOST, RetryPolicy
-from labkit.recovery.retry import stream_with_retry
+from labkit.recovery.retry import (
+    GIVE_UP,
+    NEW_SEGMENT,
+    RETRY,
+    Decision,
+    agreed,
+    stream_with_retry,
+)
 from tests.simulation.kit import virtually
 
 LIMITS = BudgetLimits(requests=10, retries=5, per_tool=4, seconds=60.0, hand_back=2.0, cost=1.0)
@@ -406,3 +413,18 @@ def test_without_a_budget_nothing_is_counted_and_the_policy_alone_decides() -> N
     with pytest.raises(ProviderError):
         virtually(alone())
     assert notes(error) == ["gave up after attempt 4 of 4: attempts"]
+
+
+def test_three_requests_of_a_tenth_fit_into_three_tenths_and_a_fourth_does_not() -> None:
+    made = budget(cost=0.3)  # 0.1 + 0.1 + 0.1 is 0.30000000000000004
+    assert [refusal(made, 0.1) for _ in range(4)] == ["", "", "", "cost"]
+
+
+@pytest.mark.parametrize("action", [RETRY, NEW_SEGMENT])
+def test_whatever_a_retry_begins_with_it_is_paid_for(action: str) -> None:
+    made = budget(retries=1)
+    again = Decision(action=action, reason="backoff", wait=2.0)
+    assert agreed(again, made) is again
+    assert made.used["run"] == Spent(retries=1, waited=2.0)
+    assert agreed(again, made) == Decision(action=GIVE_UP, reason="retries")
+    assert made.used["run"].retries == 1

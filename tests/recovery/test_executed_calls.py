@@ -282,3 +282,18 @@ def test_a_tool_with_a_service_is_never_run_past_it() -> None:
     tool = Tool(name="charge", service=Told([OK]))
     with pytest.raises(RecoveryError, match="by an executor"):
         virtually(tool.run({}, "key"))  # type: ignore[arg-type]  # it is a coroutine
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "told"),
+    [("order-7", DONE, "This was done before"), ("order-8", FAILED, "the time ran out")],
+)
+def test_when_the_time_for_a_tool_is_over_its_executor_still_knows_what_was_done(
+    asked: str, status: str, told: str
+) -> None:
+    limits = replace(LIMITS, seconds=9.0, hand_back=1.0)
+    late = [4.5, say("Wait. "), 4.0, charge("c2", f'{{"order": "{asked}", "amount": 5}}')]
+    service = Told([OK])
+    desk = played(service, [[charge("c1")], ANSWER], [late, ANSWER], limits=limits)
+    assert (desk.statuses["c2"], len(service.effects)) == (status, 1)
+    assert told in desk.results[1].content

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -10,13 +11,21 @@ from typing import Any
 import pytest
 
 from labkit.recovery import outcomes
-from labkit.recovery.budget import BudgetLimits
+from labkit.recovery.budget import BudgetExhausted, BudgetLimits
 from labkit.recovery.cancel import stop
 from labkit.recovery.errors import PolicyError, ProviderError, RecoveryError
 from labkit.recovery.execution import Executor
-from labkit.recovery.idempotency import PENDING, BadOperation, KeyRecord, Operation, Seen, claimed
+from labkit.recovery.idempotency import (
+    PENDING,
+    BadOperation,
+    KeyRecord,
+    Operation,
+    Seen,
+    claimed,
+    resolved,
+)
 from labkit.recovery.outcomes import Attempt
-from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Known
+from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Known, Request
 from labkit.stores.memory import MemoryKeyStore
 from tests.simulation.kit import virtually
 
@@ -518,7 +527,7 @@ def test_a_store_that_is_gone_for_a_moment_costs_no_claim() -> None:
 
 
 def test_a_store_that_is_gone_too_long_ends_the_work() -> None:
-    assert with_a_store_that_is_gone(1e6) == ("gone", 20.0)
+    assert with_a_store_that_is_gone(1e6) == ("gone", 19.167)
 
 
 class Hangs(MemoryKeyStore):
@@ -779,3 +788,264 @@ def test_the_raw_key_is_in_no_event_of_an_executor() -> None:
     told = virtually(program())
     assert "k-1-secret" not in told
     assert "digest" in told
+
+
+# --- two calls in one process, and a process that stands still
+
+
+def test_a_cancelled_call_that_was_not_quick_enough_leaves_the_winners_claim_alone() -> None:
+    async def program() -> tuple[str, str, int]:
+        policy = replace(POLICY, join=30.0, limit=100.0)
+        shop, service = Shop(policy), Told([Step(seconds=20.0)])
+        shop.keys = MemoryKeyStore(shop.clock, writing=1.0)
+        worker = shop.executor()
+        winner = asyncio.create_task(shop.execute(service, by=worker))
+        second = asyncio.create_task(shop.execute(service, by=worker))
+        await asyncio.sleep(0.5)
+        second.cancel()
+        await asyncio.sleep(5.0)
+        state = shop.kept()
+        third = await shop.execute(service, by=shop.executor("worker-2"))
+        return state, (await winner).status + ", " + third.status, len(service.effects)
+
+    assert virtually(program()) == (PENDING, "succeeded, deduplicated", 1)
+
+
+class Stands(Told):
+    """A service during whose first refusal the whole process stands still, past its lease."""
+
+    async def perform(self, request: Request) -> str:
+        """Refuse the first one, and let another executor do it meanwhile."""
+        self.requests.append(request)
+        if request.attempt == 1 and request.fence == 1:
+            raise ProviderError("connection refused", kind="connect")
+        self.effects.append(asyncio.get_running_loop().time())
+        return "receipt"
+
+
+def test_before_each_further_try_it_is_asked_whether_the_claim_lasts() -> None:
+    async def program() -> tuple[str, int]:
+        shop, service = Shop(replace(POLICY, retry=replace(RETRY, first_wait=2.0))), Stands([OK])
+        work = asyncio.create_task(shop.execute(service))
+        await asyncio.sleep(1.0)
+        claims_it(shop)
+        return (await work).status, len(service.effects)
+
+    assert virtually(program()) == (outcomes.UNKNOWN, 0)
+
+
+@pytest.mark.parametrize(("reading", "writing"), [(0.0, 12.0), (9.0, 0.5)])
+def test_a_claim_whose_writing_took_longer_than_it_lasts_is_asked_before_the_first_try(
+    reading: float, writing: float
+) -> None:
+    async def program() -> tuple[str, int]:
+        shop, service = Shop(), Told([OK], [NOT_THERE])
+
+        class Slow(MemoryKeyStore):
+            async def read(self, tenant: str, key: str) -> Seen:
+                seen = await super().read(tenant, key)
+                await asyncio.sleep(0.0 if self.kept else reading)
+                return seen
+
+            async def swap(self, old: KeyRecord | None, new: KeyRecord) -> bool:
+                written = await super().swap(old, new)
+                await asyncio.sleep(0.0 if old else writing)
+                if old is None:
+                    claims_it(shop)
+                return written
+
+        shop.keys = Slow(shop.clock)
+        first = asyncio.create_task(shop.execute(service))
+        await asyncio.sleep(20.0)
+        return (await first).status, len(service.requests)
+
+    assert virtually(program()) == (outcomes.UNKNOWN, 0)
+
+
+def test_the_memory_of_a_service_counts_from_before_the_key_was_read() -> None:
+    async def program() -> str:
+        shop = Shop(replace(POLICY, lease=100.0))
+        shop.keys = MemoryKeyStore(shop.clock, writing=10.0)
+        shop.keys.kept[CHARGE.tenant, CHARGE.sent] = _claimed_at_0()
+        await asyncio.sleep(12.0)
+        return (await shop.execute(Told([OK], [NOT_THERE], remembers=20.0))).status
+
+    assert virtually(program()) == outcomes.MANUAL
+
+
+def test_an_atomic_service_is_not_asked_again_if_it_may_forget_before_it_answers() -> None:
+    service = Told([LOST_ANSWER, OK], [DOWN], atomic=True, remembers=20.0)
+    assert statuses(service) == (outcomes.MANUAL, 1, 1)
+
+
+def test_who_waited_for_a_call_gets_its_result_however_short_results_are_kept() -> None:
+    async def program() -> tuple[list[str], int]:
+        shop = Shop(replace(POLICY, join=30.0, ttl=0.0))
+        service = Told([Step(seconds=5.0)])
+        calls = [
+            asyncio.create_task(shop.execute(service, by=shop.executor(f"worker-{number}")))
+            for number in range(2)
+        ]
+        return [(await call).status for call in calls], len(service.effects)
+
+    assert virtually(program()) == ([outcomes.SUCCEEDED, outcomes.DEDUPLICATED], 1)
+
+
+def test_who_waits_for_a_call_waits_no_longer_than_there_is_time() -> None:
+    async def program() -> tuple[str, float]:
+        shop = Shop(replace(POLICY, join=30.0))
+        service = Told([Step(seconds=9.0)])
+        first = asyncio.create_task(shop.execute(service))
+        await asyncio.sleep(0.1)
+        limits = replace(LIMITS, seconds=2.2, hand_back=1.0)
+        second = await shop.execute(service, by=shop.executor("worker-2"), limits=limits)
+        ended = shop.clock()
+        await first
+        return second.status, round(ended, 6)
+
+    assert virtually(program()) == (outcomes.DEDUPLICATED, 1.3)
+
+
+def test_a_budget_that_runs_out_inside_the_service_says_nothing_of_the_effect() -> None:
+    service = Told([Step(BudgetExhausted("requests"))], [DOWN])
+    assert statuses(service) == (outcomes.MANUAL, 1, 1)
+
+
+def test_another_thing_under_the_callers_own_key_is_a_conflict() -> None:
+    async def program() -> str:
+        shop, service = Shop(), Told([OK])
+        for resource in ("order-7", "order-8"):
+            operation = replace(CHARGE, key="k-1", resource=resource)
+            outcome = await shop.execute(service, operation)
+        return outcome.how.partition(":")[0]
+
+    assert virtually(program()) == "key_conflict"
+
+
+def test_a_persons_word_is_not_written_over() -> None:
+    async def program() -> tuple[str, str]:
+        shop = Shop()
+
+        class LostAnswer(MemoryKeyStore):
+            async def swap(self, old: KeyRecord | None, new: KeyRecord) -> bool:
+                written = await super().swap(old, new)
+                if new.handed_over:
+                    said = resolved(new, True, "seen in the books", now=0.0, ttl=1e6)
+                    assert await super().swap(new, said)
+                    raise OSError("the answer was lost")
+                return written
+
+        shop.keys = LostAnswer(shop.clock)
+        outcome = await shop.execute(Told([LOST_ANSWER], [DOWN]))
+        return outcome.status, shop.kept()
+
+    assert virtually(program()) == (outcomes.MANUAL, "succeeded")
+
+
+def test_a_wait_for_a_try_that_would_cost_too_much_is_not_slept() -> None:
+    async def program() -> tuple[str, float]:
+        limits = replace(LIMITS, cost=0.25)
+        outcome = await execute(Told([REFUSED]), policy=replace(POLICY, cost=0.25), limits=limits)
+        return outcome.how.rpartition("; ")[2], asyncio.get_running_loop().time()
+
+    assert virtually(program()) == ("cost", 0.1)
+
+
+class Deaf(Told):
+    """A service that heeds no cancel."""
+
+    async def perform(self, request: Request) -> str:
+        """Go on for ever."""
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(1_000.0)
+            if asyncio.get_running_loop().time() > 5_000.0:
+                return "late"
+
+
+def test_a_service_that_heeds_no_cancel_is_left_to_itself() -> None:
+    async def program() -> tuple[str, float]:
+        outcome = await execute(Deaf([OK], [DOWN]), policy=replace(POLICY, look_ups=1))
+        return outcome.status, asyncio.get_running_loop().time()
+
+    assert virtually(program()) == (outcomes.MANUAL, 15.1)
+
+
+def test_a_result_that_is_there_when_its_time_is_over_is_taken() -> None:
+    class Hurries(Told):
+        async def perform(self, request: Request) -> str:
+            try:
+                await asyncio.sleep(1_000.0)
+            except asyncio.CancelledError:
+                return "just in time"
+            return ""
+
+    outcome = virtually(execute(Hurries([OK])))
+    assert (outcome.status, outcome.result) == (outcomes.SUCCEEDED, "just in time")
+
+
+@pytest.mark.parametrize("answer", [None, "done", ("done", "receipt")])
+@pytest.mark.parametrize("cancels", [True, False])
+def test_an_answer_that_makes_no_sense_is_no_answer(answer: Any, cancels: bool) -> None:
+    assert statuses(Told([LOST_ANSWER], [answer], cancels=cancels)) == (outcomes.MANUAL, 1, 1)
+
+
+def test_a_result_that_is_no_text_is_kept_as_one() -> None:
+    outcome = virtually(execute(Told([Step(7)])))  # type: ignore[arg-type]
+    assert (outcome.status, outcome.result) == (outcomes.SUCCEEDED, "7")
+
+
+@pytest.mark.parametrize("field", ["key", "tenant", "name", "resource"])
+@pytest.mark.parametrize("value", [b"abc", object(), float("nan"), None])
+def test_what_is_no_text_is_refused_and_not_raised(field: str, value: Any) -> None:
+    operation = replace(CHARGE, **{field: value})
+    assert statuses(Told([OK]), operation=operation) == (outcomes.REJECTED, 0, 0)
+
+
+def test_a_cancel_out_of_the_store_is_none_of_the_callers() -> None:
+    async def program() -> str:
+        shop = Shop()
+
+        class Cancels(MemoryKeyStore):
+            async def read(self, tenant: str, key: str) -> Seen:
+                if asyncio.current_task().get_name().startswith("renew"):  # type: ignore[union-attr]
+                    raise asyncio.CancelledError
+                return await super().read(tenant, key)
+
+        shop.keys = Cancels(shop.clock)
+        return (await shop.execute(Told([Step(seconds=8.0)]))).status
+
+    assert virtually(program()) == outcomes.UNKNOWN
+
+
+def test_a_claim_that_was_written_and_raised_is_given_back() -> None:
+    async def program() -> tuple[str, int]:
+        shop, service = Shop(), Told([OK])
+
+        class Raises(MemoryKeyStore):
+            async def swap(self, old: KeyRecord | None, new: KeyRecord) -> bool:
+                written = await super().swap(old, new)
+                if old is None:
+                    raise OSError("the answer was lost")
+                return written
+
+        shop.keys = Raises(shop.clock)
+        with pytest.raises(OSError, match="lost"):
+            await shop.execute(service)
+        return shop.kept(), len(service.requests)
+
+    assert virtually(program()) == ("failed", 0)
+
+
+def test_what_a_service_quotes_of_the_key_is_not_told() -> None:
+    refused = Step(ProviderError("no such charge: k-1-secret", status=400), effect=None)
+    outcome = virtually(execute(Told([refused]), replace(CHARGE, key="k-1-secret")))
+    assert outcome.status == outcomes.FAILED
+    assert "k-1-secret" not in outcome.told
+
+
+def test_no_repr_shows_a_key() -> None:
+    operation = replace(CHARGE, key="k-1-secret")
+    mine = claimed(None, operation, "worker-1", now=0.0, length=10.0)
+    request = Request(operation.sent, {}, 1, 1, "acme")
+    assert "k-1-secret" not in repr((operation, mine, request))

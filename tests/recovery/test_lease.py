@@ -81,3 +81,7 @@ def test_whatever_the_order_of_claims_there_is_one_holder_and_no_fence_comes_twi
         assert holders.setdefault(found.fence, owner) == owner
         assert held is None or found.fence >= held.fence
         held = found
+
+
+def test_a_lease_that_has_ended_is_not_made_longer_when_it_is_cut() -> None:
+    assert bounded(HELD, now=25.0) == HELD

@@ -327,15 +327,15 @@ _SDK: Final = (
     _rule(
         "the client's first request pays at the door",
         PAYING,
-        "if not 0 < count <= self.retries:",
-        "if count > self.retries:",
+        "            self._reserved -= 1\n        else:",
+        "            self._reserved -= 1\n        elif count:",
         SDK + "not_even_the_first_request_goes_out_on_an_empty_budget",
     ),
     _rule(
         "a retry that was allowed is not paid for twice",
         PAYING,
-        "if not 0 < count <= self.retries:",
-        "if True:",
+        "        if count and self._reserved:",
+        "        if False:",
         SDK + "what_is_paid_for_is_what_the_client_does_by_its_own_rules[(503, {})]",
     ),
     _rule(

@@ -82,8 +82,22 @@ _ROWS: Final = (
     (
         "what is meant to differ may not be equal",
         _TRIALS,
-        "if (one == other) == meant:",
-        "if (one == other) >= meant:",
+        "if (one == other) != meant:",
+        "if (one == other) < meant:",
+        _WRONG,
+    ),
+    (
+        "what is another text in another process is no key",
+        _TRIALS,
+        'lambda value: _HASH((value, "in another process"))',
+        "_HASH",
+        _WRONG,
+    ),
+    (
+        "a key keeps upper case",
+        f"{_DATA}effects.toml",
+        'resource = "Order-7"',
+        'resource = "order-8"',
         _WRONG,
     ),
     (

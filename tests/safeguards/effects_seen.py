@@ -16,6 +16,11 @@ _OWN_WORD: Final = (
     f"{_QUEUE}test_each_thing_has_a_word_of_its_own_and_the_run_goes_on_with_those_there_are"
 )
 _BOOKS: Final = f"{_QUEUE}test_the_truth_stands_in_the_books_alone_until_there_is_a_word"
+_DECIDED: Final = (
+    "tests/teaching/test_stepper.py::"
+    "test_a_run_is_decided_ahead_of_its_finding_or_at_the_try_that_failed"
+)
+_JUDGES: Final = "tests/scenarios/test_effect_judges.py::"
 _COUNTS: Final = (
     f"{_STORM}test_what_a_service_and_a_provider_get_counts_and_what_a_client_says_does_not"
 )
@@ -63,6 +68,61 @@ _ROWS: Final = (
         "picture.value, opened.children = self.chart.html, ()",
         "picture.value = self.chart.html",
         (f"{_WORLDS}test_another_choice_draws_both_again_and_closes_the_stepper",),
+    ),
+    (
+        "a world opens where it is decided",
+        "teaching/worlds.py",
+        "stepper(run, at=decided_at(run))",
+        "stepper(run)",
+        (f"{_WORLDS}test_a_button_opens_the_run_of_its_world",),
+    ),
+    (
+        "a cell opens where it is decided",
+        "teaching/grid.py",
+        "stepper(run, at=decided_at(run))",
+        "stepper(run)",
+        (_OPENS,),
+    ),
+    (
+        "a finding decides, whatever failed before",
+        "teaching/stepper.py",
+        "chain(found, failed)",
+        "chain(failed, found)",
+        (f"{_DECIDED}[wrong_person-event1]",),
+    ),
+    (
+        "a call is open that is made after an answer to its key",
+        "scenarios/effect_judges.py",
+        "e.index > ends.get(key, -1))",
+        "key not in ends)",
+        (f"{_JUDGES}test_an_answer_before_settles_no_later_call",),
+    ),
+    (
+        "a refusal settles no call before it",
+        "scenarios/effect_judges.py",
+        'e["status"] not in (*OPEN, REJECTED)}',
+        'e["status"] not in OPEN}',
+        (
+            f"{_JUDGES}test_a_call_is_open_until_a_later_one_of_its_key_is_told_how_it_ended"
+            "[later3-1-0]",
+        ),
+    ),
+    (
+        "only what was said between two effects has let the second happen",
+        "scenarios/effect_judges.py",
+        "e for e in events[first:second]",
+        "e for e in events[:second]",
+        (
+            f"{_JUDGES}test_the_cure_of_a_repeat_is_for_what_was_said_between_the_two"
+            "[before6-between6-one key for every repeat]",
+        ),
+    ),
+    (
+        "a number is no name of a way",
+        "teaching/said.py",
+        "if what in NUMBERED and given > 0",
+        "if given > 0",
+        ("tests/teaching/test_said.py::test_a_number_is_a_row_or_a_column_of_a_table_and_no_name",),
     ),
     (
         "a cell of another service is another run",

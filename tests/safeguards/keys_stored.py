@@ -71,12 +71,19 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "what is compared is not put in where nothing is",
         SQL,
-        "if old is not None:",
-        "if old is not None and new.version < 0:",
+        "if old is None:",
+        "if old is None or new.version > 0:",
         (
             "what_is_not_kept_any_more_is_not_written_over[sqlite]",
             "who_writes_over_an_old_version_is_refused[sqlite]",
         ),
+    ),
+    (
+        "a key that is there is no error, which a log would quote it in",
+        SQL,
+        ".values(_row(new)).on_conflict_do_nothing()",
+        ".values(_row(new))",
+        ("a_key_is_inserted_once_whatever_its_second_owner_wants[sqlite]",),
     ),
     (
         "an insert says whether it was done, on PostgreSQL too",

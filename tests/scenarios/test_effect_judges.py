@@ -22,12 +22,12 @@ SEVEN: dict[str, Any] = {"name": "charge", "order": "order-7", "amount": 5}
 EIGHT = {**SEVEN, "order": "order-8"}
 
 
-def calls(about: dict[str, Any] = SEVEN, key: str = "d7") -> tuple[Any, ...]:
-    return 0.0, "model", "calls", {"call": "c1", "digest": key, **about}
+def calls(about: dict[str, Any] = SEVEN, key: str = "d7", call: str = "c1") -> tuple[Any, ...]:
+    return 0.0, "model", "calls", {"call": call, "digest": key, **about}
 
 
-def told(status: str, about: dict[str, Any] = SEVEN) -> tuple[Any, ...]:
-    return 1.0, "model", "told", {"status": status, **about}
+def told(status: str, about: dict[str, Any] = SEVEN, call: str = "c1") -> tuple[Any, ...]:
+    return 1.0, "model", "told", {"call": call, "status": status, **about}
 
 
 def effect(about: dict[str, Any] = SEVEN) -> tuple[Any, ...]:
@@ -53,6 +53,9 @@ RIGHT = {
     "nobody knows, and says so": (calls(), effect(), told("unknown")),
     "it failed, and did not happen": (calls(), told("failed")),
     "it failed, and then it was done": (calls(), told("failed"), effect(), told("succeeded")),
+    "it failed, and a later call did it": (calls(), told("failed"), calls(), effect()),
+    "it failed, and another call beside it did it": (calls(), calls(), told("failed"), effect()),
+    "a repeat was rejected": (calls(), effect(), told("succeeded"), told("rejected")),
     "its key is in doubt": (calls(), entered(), effect(), left("pending", 10.0)),
     "there are no keys": (calls(), effect(), left(key="session")),
 }
@@ -68,6 +71,34 @@ def test_the_second_effect_of_one_thing_is_a_repeat_and_the_third_no_other() -> 
     assert [found.event for found in effect_repeated(events)] == [2]
 
 
+def looked_up(state: str, key: str = "d7") -> tuple[Any, ...]:
+    return 0.6, "worker-1", "looked_up", {"digest": key, "state": state}
+
+
+def resolves(happened: bool) -> tuple[Any, ...]:
+    return 0.7, "person", "resolves", {"digest": "d7", "happened": happened}
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "cure"),
+    [
+        ([], [], "one key for every repeat"),
+        ([], [looked_up("not done")], "the service's word was wrong"),
+        ([], [resolves(False)], "the person's word was wrong"),
+        ([], [looked_up("not done"), resolves(False)], "the person's word was wrong"),
+        ([], [looked_up("done"), resolves(True)], "one key for every repeat"),
+        ([], [looked_up("not done", key="d8")], "one key for every repeat"),
+        ([looked_up("not done")], [], "one key for every repeat"),
+    ],
+)
+def test_the_cure_of_a_repeat_is_for_what_was_said_between_the_two(
+    before: list[Any], between: list[Any], cure: str
+) -> None:
+    events = trace(calls(), *before, effect(), *between, effect(), looked_up("not done"))
+    (found,) = effect_repeated(events)
+    assert found.cure.startswith(cure)
+
+
 @pytest.mark.parametrize("status", ["succeeded", "reused", "reconciled"])
 def test_what_was_told_as_done_and_is_not_there_is_lost(status: str) -> None:
     events = trace(calls(), effect(EIGHT), told(status))
@@ -79,7 +110,7 @@ def test_another_amount_is_another_thing() -> None:
     assert [found.name for found in effect_lost(events)] == ["effect_lost"]
 
 
-@pytest.mark.parametrize("status", ["failed", "timed out", "budget exhausted", "rejected"])
+@pytest.mark.parametrize("status", ["failed", "timed out", "budget exhausted"])
 def test_what_was_told_as_not_done_and_is_there_is_told_wrongly(status: str) -> None:
     events = trace(calls(), effect(), told(status))
     assert [found.event for found in failure_told(events)] == [2]
@@ -109,3 +140,27 @@ def test_a_run_in_figures() -> None:
     }
     assert counted(trace(calls(), told("unknown")))["open"] == 1
     assert counted(trace(calls(), told("unknown")))["losses"] == 0
+
+
+@pytest.mark.parametrize(
+    ("later", "open_ones", "losses"),
+    [
+        ([], 1, 0),
+        ([calls(call="c2"), told("reused", call="c2")], 0, 1),  # with the person's word
+        ([calls(call="c2"), told("failed", call="c2")], 0, 1),
+        ([calls(call="c2"), told("rejected", call="c2")], 1, 0),
+        ([calls(call="c2"), told("manual intervention", call="c2")], 2, 0),
+        ([calls(key="own", call="c2"), told("failed", call="c2")], 1, 0),
+        ([calls(key="own", call="c2"), effect(), told("succeeded", call="c2")], 1, 0),
+    ],
+)
+def test_a_call_is_open_until_a_later_one_of_its_key_is_told_how_it_ended(
+    later: list[Any], open_ones: int, losses: int
+) -> None:
+    figures = counted(trace(calls(), told("manual intervention"), *later))
+    assert (figures["open"], figures["losses"]) == (open_ones, losses)
+
+
+def test_an_answer_before_settles_no_later_call() -> None:
+    before = (calls(), told("failed"))
+    assert counted(trace(*before, calls(call="c2"), told("unknown", call="c2")))["open"] == 1

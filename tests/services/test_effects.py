@@ -63,6 +63,17 @@ def test_a_cue_decides_what_is_heard_and_what_is_true(cue: str) -> None:
     assert (run.result, len(run.ledger)) == TOLD[cue]
 
 
+@pytest.mark.parametrize("cue", CUES)
+def test_the_words_of_a_cue_are_true(cue: str) -> None:
+    run, words = played(heard, cues=[cue], kind="ticket"), CUES[cue]
+    assert ("nothing happens" in words) == (not run.ledger)
+    assert ("an error comes" in words) == (run.result in ("connect", "server"))
+    assert ("no answer comes" in words) == (run.result == "nothing" and cue != "late")
+    assert [effect.time for effect in run.ledger] != [LATE] or words.startswith(
+        "it happens after 12 s"
+    )
+
+
 def test_an_effect_is_real_before_its_answer_is_there() -> None:
     run = played(heard)
     assert run.ledger[0].time == WORK
@@ -152,11 +163,14 @@ def test_look_ups_have_cues_of_their_own() -> None:
     assert run.result == ["overloaded", IN_FLIGHT, DONE]
 
 
-def test_mail_cannot_be_asked() -> None:
+def test_mail_cannot_be_asked_and_that_is_no_failure_that_passes() -> None:
     async def asked(service: EffectService) -> None:
         await service.look_up(REQUEST)
 
-    assert isinstance(played(asked, "mail").error, ProviderError)
+    run = played(asked, "mail")
+    assert isinstance(run.error, ProviderError)
+    assert run.error.kind == "bad_request"
+    assert [e["answer"] for e in run.trace if e.kind == "look_up"] == ["it cannot be asked"]
 
 
 @pytest.mark.parametrize(("patience", "state", "effects"), [(0.1, NOT_DONE, 0), (1.0, DONE, 1)])

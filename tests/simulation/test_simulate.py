@@ -102,6 +102,12 @@ def test_the_global_random_is_seeded_for_an_sdk_and_put_back() -> None:
     assert random.random() == expected
 
 
+def test_another_kind_of_policy_is_named_by_its_class_on_one_line() -> None:
+    with pytest.raises(SimulationError) as refused:
+        simulate(scenario(quick).but(policy=random.Random(0)), policy=["a", "b"])
+    assert str(refused.value) == "here a policy comes from Random(...), not from list"
+
+
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [

@@ -15,9 +15,10 @@ import pytest
 import labkit
 from labkit.recovery.budget import BudgetExhausted
 from labkit.recovery.errors import TRANSIENT
-from labkit.recovery.idempotency import KeyRecord, enter
+from labkit.recovery.idempotency import KeyRecord, Operation, checked, enter
 from labkit.recovery.policy import RetryPolicy
 from labkit.recovery.retry import backoff
+from labkit.teaching.exercises import exercises
 
 Left = dict[str, int]
 Call = dict[str, Any]
@@ -99,6 +100,17 @@ def joined(sign: str) -> Any:
     return lambda tenant, operation, resource, **_: sign.join((tenant, operation, resource))
 
 
+CHARGE = {"tenant": "acme", "name": "charge", "resource": "order-7"}
+
+
+def own_key(call: Call) -> str:
+    return json.dumps([call["tenant"], call["operation"], call["resource"]])
+
+
+def trims_the_resource(**call: Any) -> str:
+    return own_key({**call, "resource": call["resource"].strip()})
+
+
 def written(value: Any, *, number: Any = int, order: Any = list) -> Any:
     """The payload with each whole float as an int, and numbers and lists as they are treated."""
     if isinstance(value, dict):
@@ -131,6 +143,11 @@ def at_the_top_only(payload: Any) -> str:
 def takes_a_dead_executor_for_nothing(record: KeyRecord, fingerprint: str, now: float) -> str:
     answer = enter(record, fingerprint, now=now)
     return "execute" if answer == "reconcile" and record.state == "pending" else answer
+
+
+def compares_before_it_expires(record: KeyRecord, fingerprint: str, now: float) -> str:
+    failed = record and record.state == "failed" and record.fingerprint != fingerprint
+    return "conflict" if failed else enter(record, fingerprint, now=now)
 
 
 def expires_everything(record: KeyRecord, fingerprint: str, now: float) -> str:
@@ -241,12 +258,6 @@ RUNNING, KNOWN = "'state': 'pending'", "'definite': False, 'known': "
         ),
         (
             "07.backoff",
-            lambda attempt, random: min(longest(attempt), 2.0 ** (attempt - 1) * random.random()),
-            "[2000]",
-            "It raised OverflowError in line",
-        ),
-        (
-            "07.backoff",
             lambda attempt, random: longest(attempt) * (1 - random.random() / 10),
             "'down': 5.0",
             "200 of 200 clients ask within one second when it is back; with labkit's own",
@@ -272,12 +283,21 @@ RUNNING, KNOWN = "'state': 'pending'", "'definite': False, 'known': "
         ("08.key", joined("|"), "'charge|'", "they must differ"),
         ("08.key", joined("-"), "'acme-charge'", "they must differ"),
         ("08.key", joined("_"), "'acme_x'", "they must differ"),
+        ("08.key", lambda **call: own_key(call).lower(), "'Order-7'", "they must differ"),
+        ("08.key", trims_the_resource, "'order-7 '", "they must differ"),
+        ("08.key", lambda **call: f"{hash(own_key(call))}", "order-7", "in another process, as"),
         ("08.key", lambda **call: (call["tenant"], call["resource"]), "order-7", "are expected"),
         (
             "08.fingerprint",
             lambda payload: json.dumps(payload, sort_keys=True),
             "{'amount': 5.0}",
             "they must be equal",
+        ),
+        (
+            "08.fingerprint",
+            lambda payload: str(hash(checked(Operation(**CHARGE, payload=payload)))),
+            "order-7",
+            "in another process, as hash() does.",
         ),
         ("08.fingerprint", takes_true_for_one, "{'express': 1}", "they must differ"),
         ("08.fingerprint", at_the_top_only, "{'to': {'name': 'Ann',", "they must be equal"),
@@ -296,9 +316,11 @@ RUNNING, KNOWN = "'state': 'pending'", "'definite': False, 'known': "
         (
             "08.door",
             takes_a_dead_executor_for_nothing,
-            f"{RUNNING}, 'fingerprint': 'f5', 'until': 10.0}}, 'fingerprint': 'f5', 'now': 10.0",
+            "'until': 10.0, 'expires': 0.0, 'handed_over': False}, "
+            "'fingerprint': 'f5', 'now': 10.0",
             "It gives 'execute'; 'reconcile' is expected",
         ),
+        ("08.door", compares_before_it_expires, "'failed'", "'conflict'; 'execute' is expected"),
         ("08.door", expires_everything, "'now': 90.0", "'execute'; 'reconcile' is expected"),
         ("08.door", expires_nothing, "'now': 60.0", "'conflict'; 'execute' is expected"),
         ("08.door", compares_final_records_only, RUNNING, "'join'; 'conflict' is expected"),
@@ -341,6 +363,7 @@ def test_a_typical_wrong_answer_is_told_its_case(
     [
         ("07.backoff", labkits_own),
         ("07.backoff", lambda attempt, random: longest(attempt) * random.uniform(0.5, 1.0)),
+        ("07.backoff", lambda attempt, random: random.uniform(0, min(30, 2.0 ** (attempt - 1)))),
         (
             "08.key",
             lambda tenant, operation, resource, **_: json.dumps([tenant, operation, resource]),
@@ -351,6 +374,12 @@ def test_a_typical_wrong_answer_is_told_its_case(
 )
 def test_another_right_answer_is_as_good_as_the_solution(name: str, right: Any) -> None:
     assert labkit.check(name, right).text().startswith(f"{name}: solved, in all ")
+
+
+@pytest.mark.parametrize("case", exercises()["08.door"]["cases"], ids=str)
+def test_a_case_of_the_door_shows_every_field_that_decides(case: Case) -> None:
+    shown = {"state", "fingerprint", "until", "expires", "handed_over"}
+    assert set(case.get("record", shown)) == shown
 
 
 def test_the_run_of_a_shared_budget_can_be_stepped_through_in_the_learners_own_function() -> None:

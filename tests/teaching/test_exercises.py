@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import re
@@ -236,11 +237,24 @@ def test_an_unknown_exercise_lists_those_there_are() -> None:
         labkit.check("02.gard", None)
 
 
+def cells_of(name: str) -> list[str]:
+    """The source of every code cell of the exercise's lesson."""
+    books = (Path(__file__).parents[2] / "notebooks").glob(f"{name[:2]}*.ipynb")
+    every = [cell for b in books for cell in json.loads(b.read_text(encoding="utf-8"))["cells"]]
+    return ["".join(cell["source"]) for cell in every if cell["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_its_function_hides_nothing_that_its_notebook_has_imported(name: str) -> None:
+    nodes = [node for source in cells_of(name) for node in ast.walk(ast.parse(source))]
+    imports = (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+    names = {alias.asname or alias.name for node in imports for alias in node.names}
+    assert "labkit" in names
+    assert EXERCISES[name]["name"] not in names
+
+
 @pytest.mark.parametrize("name", sorted(EXERCISES))
 def test_the_notebook_hands_out_the_code_that_the_exercise_starts_from(name: str) -> None:
-    books = (Path(__file__).parents[2] / "notebooks").glob(f"{name[:2]}*.ipynb")
-    texts = [book.read_text(encoding="utf-8") for book in books]
-    cells = [cell for text in texts for cell in json.loads(text)["cells"]]
-    handed = [source for cell in cells if f'check("{name}"' in (source := "".join(cell["source"]))]
+    handed = [source for source in cells_of(name) if f'check("{name}"' in source]
     start = EXERCISES[name]["start"].strip().split("\n\n")[-1]
     assert any(start in source for source in handed)

@@ -11,13 +11,14 @@ from matplotlib.colors import to_rgb
 
 import labkit
 from labkit.scenarios.effects import CUES, KINDS, WAYS, figures
-from labkit.simulation import Unknown
+from labkit.simulation import SimulationError, Unknown
 from labkit.teaching.grid import FIGURES, Grid, grid
+from labkit.teaching.stepper import decided_at
 
 
 def table(shown: Grid) -> list[list[str]]:
     """The figures of the text form, row by row."""
-    return [re.split(r"\s{2,}", line)[1:] for line in shown.text().splitlines()[2:-1]]
+    return [re.split(r"\s{2,}", line)[1:] for line in shown.text().splitlines()[2 : 2 + len(WAYS)]]
 
 
 def contrast(one: Any, other: Any) -> float:
@@ -35,7 +36,8 @@ def contrast(one: Any, other: Any) -> float:
 
 def test_rows_are_ways_and_columns_cues_and_each_figure_is_that_of_its_run() -> None:
     shown = grid("ticket", "cost")
-    title, head, *rows, last = shown.text().splitlines()
+    title, head, *rows = shown.text().splitlines()[: -len(CUES)]
+    last = rows.pop()
     assert title == "cost (requests and questions to the service, at 1 each), ticket"
     assert head.split() == list(CUES)
     assert [re.split(r"\s{2,}", row)[0] for row in rows] == list(WAYS)
@@ -48,7 +50,7 @@ def test_only_the_key_of_the_order_has_neither_duplicates_nor_losses() -> None:
     clean = [set(WAYS), set(WAYS)]
     for which, show in enumerate(("duplicates", "losses")):
         for kind in KINDS:
-            told = grid(kind, show).text().splitlines()[-1].removeprefix("0 in every cell: ")
+            told = grid(kind, show).text().partition("0 in every cell: ")[2].partition("\n")[0]
             clean[which] &= set(told.split(", "))
     assert clean[0] & clean[1] == {"key of the order"}
     assert "key of the amount" in clean[0]
@@ -89,6 +91,27 @@ def test_the_whole_grid_is_quick() -> None:
     assert time.process_time() - started < 1.5  # about 0.4 s on an idle machine
 
 
+def test_what_a_cue_does_stands_under_the_grid_in_both_forms() -> None:
+    shown = grid()
+    told = shown.text().splitlines()[-len(CUES) :]
+    assert [line.split(maxsplit=1) for line in told] == [[*each] for each in CUES.items()]
+    assert "\n".join(told) in shown.widget.children[3].value
+    assert "  late          it happens after 12 s, and its answer comes" in told
+
+
+@pytest.mark.parametrize("given", ["gives up", None, 3, ("gives up",), ("a", "b", "c"), "ab"])
+def test_what_is_no_way_and_cue_is_refused_in_words(given: Any) -> None:
+    with pytest.raises(SimulationError, match=r"like grid\['tries again', 'lose_answer'\], not"):
+        grid()[given]
+
+
+def test_a_call_stays_open_though_its_order_was_done_by_another_call() -> None:
+    shown = grid("mail", "open")
+    assert shown["key of the call", "lose_answer"].result["c1"] == "manual intervention"
+    assert shown.values["key of the call", "lose_answer"] == 1
+    assert shown.values["key of the order", "lose_answer"] == 2
+
+
 def cells(shown: Grid) -> dict[tuple[str, str], Any]:
     _, _, boxes, *_ = shown.widget.children
     buttons = [each for each in boxes.children if hasattr(each, "click")]
@@ -117,12 +140,14 @@ def test_the_figures_are_easy_to_read_on_their_shade_and_more_is_darker(show: st
 
 def test_a_cell_opens_its_run_and_another_choice_closes_it() -> None:
     shown = grid()
-    chosen, title, _, _, told, opened = shown.widget.children
+    chosen, title, _, _, _, told, opened = shown.widget.children
     cells(shown)["hopes", "fail_after"].click()
     assert "effects.grid: hopes, fail_after, payment" in told.value
     assert "findings  effect_repeated" in told.value
     (stepper,) = opened.children
     assert len(stepper.children) == 4
+    place = decided_at(shown["hopes", "fail_after"]).place.index
+    assert stepper.children[1].children[0].value == place > 0
     kind, figure = chosen.children
     assert [kind.description, figure.description] == ["service", "figure"]
     figure.value = "waiting"

@@ -29,7 +29,7 @@ def test_what_waits_is_told_with_what_it_is_since_when_and_what_was_tried() -> N
     assert queue().text().splitlines() == [
         "effects.manual: a person has to find out:",
         f"  {digest}: send_mail, order-7, 5; waits since 13.8 s",
-        "  tried: try 1 timeout; the service was asked: " + ", ".join(["overloaded"] * 4),
+        "  tried: try 1 timeout; the service was asked: " + ", ".join(["bad_request"] * 4),
         "  the model was told: It may have been done, and a person finds out. Do not call it again."
         " Reason: nobody can say by now whether it was done.",
         "  your word: none yet",
@@ -105,6 +105,12 @@ def test_a_scenario_in_which_nothing_waits_is_refused_with_one_in_which_somethin
             labkit.queue(name)
     with pytest.raises(Unknown, match="there is no scenario 'x'"):
         labkit.queue("x")
+    with pytest.raises(SimulationError, match="give it a run or a scenario's name, not 42"):
+        labkit.queue(42)  # type: ignore[arg-type]
+
+
+def test_a_run_has_the_queue_of_its_scenario() -> None:
+    assert queue(labkit.simulate("effects.manual")).text() == queue().text()
 
 
 def press(shown: Queue, number: int, label: str) -> None:

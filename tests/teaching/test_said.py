@@ -36,6 +36,12 @@ def test_what_names_nothing_is_refused(given: object) -> None:
         pick("column", given, KNOWN)
 
 
+def test_a_number_is_a_row_or_a_column_of_a_table_and_no_name() -> None:
+    assert pick("row", 2, KNOWN) == pick("column", 2, KNOWN) == "kept"
+    with pytest.raises(Unknown, match="there is no way 2"):
+        pick("way", 2, KNOWN)
+
+
 def test_what_fits_more_than_one_thing_is_refused_with_those() -> None:
     known = {**KNOWN, "shown": "Which text is seen?"}
     with pytest.raises(Unknown, match=r"^column 'text' fits several: 'Where.*', 'Which[^']*'$"):

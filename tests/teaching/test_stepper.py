@@ -9,7 +9,7 @@ import pytest
 
 import labkit
 from labkit.simulation import Unknown
-from labkit.teaching.stepper import ALL, END, Stepper, Steps, markup, stepper
+from labkit.teaching.stepper import ALL, END, Stepper, Steps, decided_at, markup, stepper
 from labkit.teaching.views import view_text
 from tests.teaching.test_views import markups, saying
 
@@ -41,6 +41,29 @@ def test_the_ends_hold(turn: Steps, over: str) -> None:
     turn.step("line", -1)
     turn.step(over, -1)
     assert turn.position >= 0
+
+
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [
+        ("tries_again", {"kind": "effect", "order": "order-7"}),  # a finding
+        ("wrong_person", {"kind": "effect", "order": "order-7"}),  # a finding after a failed try
+        ("gives_up", {"kind": "told", "status": "failed"}),
+        ("happened", {"kind": "tried", "number": 1, "error": "timeout"}),  # a try
+    ],
+)
+def test_a_run_is_decided_ahead_of_its_finding_or_at_the_try_that_failed(
+    name: str, event: dict[str, Any]
+) -> None:
+    run = labkit.simulate(f"effects.{name}")
+    after = run.trace[decided_at(run).place.event + 1]
+    assert {"kind": after.kind, **{key: after[key] for key in list(event)[1:]}} == event
+    assert name != "tries_again" or len([e for e in run.ledger if e.event <= after.index]) == 2
+
+
+def test_a_run_in_which_nothing_went_wrong_is_decided_at_its_end() -> None:
+    run = labkit.simulate("effects.reference")
+    assert decided_at(run).index == len(run.recorded) - 1
 
 
 def test_a_task_is_stepped_without_the_others() -> None:

@@ -32,7 +32,8 @@ def asking(*asked: Any, actor: str = "service", kind: str = "request", name: str
 def test_requests_are_counted_by_the_second_and_the_peak_is_quoted() -> None:
     chart = storm(asking(0, 0.5, (1, 2), 1.2, (1.5, 2), (1.99, 3), (2.1, 2), 4))
     assert chart.text().splitlines() == [
-        "own: 8 requests; after a failure at most 3 within one second",
+        "own: 8 requests; after a failure at most 3 within any one second",
+        "  bars: whole seconds",
         "  from 0 s: 2 first tries",
         "  from 1 s: 1 first tries, 3 after a failure",
         "  from 2 s: 1 after a failure",
@@ -68,7 +69,7 @@ def test_what_a_service_and_a_provider_get_counts_and_what_a_client_says_does_no
 def test_the_storms_of_the_lesson_quote_the_peak_that_their_figures_have(name: str) -> None:
     run = labkit.simulate(f"budgets.{name}")
     most = row(run)["peak"]
-    assert f"after a failure at most {most} within one second" in storm(run).text()
+    assert f"after a failure at most {most} within any one second" in storm(run).text()
 
 
 def test_two_storms_share_both_axes_and_have_their_marks() -> None:
@@ -79,8 +80,9 @@ def test_two_storms_share_both_axes_and_have_their_marks() -> None:
     assert above.get_xlim() == below.get_xlim()
     assert above.get_ylim() == below.get_ylim()
     one, other = chart.text().split("\n\n")
-    assert one.startswith("before: own: 30 requests; after a failure at most 30 within one second")
-    assert other.startswith("after: calm: 2 requests; after a failure at most 0 within one second")
+    within = "within any one second"
+    assert one.startswith(f"before: own: 30 requests; after a failure at most 30 {within}")
+    assert other.startswith(f"after: calm: 2 requests; after a failure at most 0 {within}")
 
 
 def test_its_picture_has_its_text_form_and_is_the_same_twice() -> None:

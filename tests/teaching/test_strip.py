@@ -127,6 +127,19 @@ def test_a_tick_stands_in_its_row_behind_the_last_event_before_the_fault() -> No
     assert set(zip(*broken.get_data(), strict=True)) == told
 
 
+@pytest.mark.parametrize(("name", "first"), [("stream.half_call", "none"), ("retry.hammer", "0")])
+def test_a_tick_ahead_of_every_event_has_a_label_too(name: str, first: str) -> None:
+    found = explored(name, faults="cancel")
+    figure = strip(found).chart.figure
+    figure.draw_without_rendering()
+    axis = figure.axes[0].xaxis
+    told = dict(
+        zip(axis.get_ticklocs(), (t.get_text() for t in axis.get_ticklabels()), strict=True)
+    )
+    assert next(iter(told.items())) == (min(0, *(each.event for each in found.outcomes)), first)
+    assert len(told) > 5
+
+
 @pytest.mark.parametrize(
     ("name", "how"),
     [

@@ -187,8 +187,21 @@ def test_a_service_with_effects_is_told_in_lanes_of_its_own() -> None:
         "                10 s: try 1 ends: timeout",
         "                11.6 s: try 2 ends",
         "  service       0 s: a request meets the cue late",
-        "                10.2 s: is told to call it off, and says: not done",
+        "                10.2 s: is asked to call it off, and says: not done",
         "  waits         10.2 to 11.2 s: waits 1 s (backoff)",
     ):
         assert line in told
     assert sum("wait" in line for line in told) == 1
+
+
+def test_an_effect_has_its_order_and_the_dead_and_the_person_have_words() -> None:
+    for name, line in (
+        ("died", "  worker-0      1 s: dies after it has sent its request"),
+        ("died", "  kept          0.2 s: effect: charge, order-7"),
+        ("wrong_person", "  person        40 s: says whether it happened: False"),
+        ("wrong_person", "  service       0 s: a request meets the cue lose_answer"),
+        ("wrong_person", "                10.2 s: is asked, and says: it cannot be asked"),
+        ("wrong_person", "                10.2 s: asks the service: bad_request"),
+    ):
+        assert line in timeline(f"effects.{name}").text().splitlines()
+    assert "effect: add_note\n" in timeline("turn.reference").text()  # it has no order

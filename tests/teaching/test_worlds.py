@@ -16,6 +16,7 @@ import labkit
 from labkit.scenarios.effects import KINDS, WAYS
 from labkit.simulation import Unknown
 from labkit.teaching.said import texts
+from labkit.teaching.stepper import decided_at
 from labkit.teaching.worlds import Worlds, worlds
 from tests.teaching.test_views import pictures
 
@@ -64,7 +65,7 @@ def test_the_caller_and_the_truth_have_a_lane_each() -> None:
     ]
     assert lane(shown, "what really happened", 2)[:2] == [
         "0 s: a request meets the cue lose_answer",
-        "0.2 s: effect: charge",
+        "0.2 s: effect: charge, order-7",
     ]
     assert not any("effect" in line for line in lane(shown, "what really happened", 1)[:2])
 
@@ -170,6 +171,8 @@ def test_a_button_opens_the_run_of_its_world() -> None:
         assert f"hopes, payment: {words}" in title.value
         assert shown.runs[name].scenario.name == f"effects.{name}"
         assert len(stepper.children) == 4
+        place = decided_at(shown.runs[name]).place.index
+        assert stepper.children[1].children[0].value == place > 0
 
 
 def test_it_has_two_forms_and_names_what_it_does_not_know() -> None:
@@ -180,6 +183,8 @@ def test_it_has_two_forms_and_names_what_it_does_not_know() -> None:
     assert repr(shown) == "<two worlds: key of the order, ticket>"
     with pytest.raises(Unknown, match="there is no way 'prays'; there is: 'gives up', 'hopes'"):
         labkit.worlds("prays")
+    with pytest.raises(Unknown, match="there is no way 5; there is: 'gives up'"):
+        labkit.worlds(way=5)  # type: ignore[arg-type]
     with pytest.raises(Unknown, match="there is no service 'fax'"):
         labkit.worlds(kind="fax")
     with pytest.raises(traitlets.TraitError):

@@ -159,3 +159,14 @@ def test_events_that_are_taken_up_draw_a_recovery_and_no_request_of_the_provider
     played = play([[FINISH]], begin=begin, resume=resume, limits=MANY, new_budget=budgets)
     assert (played.record.status, played.record.text) == ("completed", "It It ")
     assert budgets.used == Spent(requests=1, retries=1, waited=1.0)
+
+
+@pytest.mark.parametrize(("before", "end"), [([], 60.0), ([CUT], 10.0)])
+def test_a_budget_that_lasts_longer_makes_neither_an_answer_nor_a_recovery_longer(
+    before: list[Any], end: float
+) -> None:
+    attempts = [*before, [*[say(".", 4.0)] * 20, FINISH]]
+    limits = RecoveryLimits(seconds=10.0)
+    played = play(attempts, can_continue=True, limits=limits, new_budget=Budgets(seconds=500.0))
+    assert played.record.status == "failed"
+    assert played.run.time == pytest.approx(end)
