@@ -14,7 +14,7 @@ MONO: Final = "font-family:var(--jp-code-font-family,monospace);font-size:12.5px
 MARK: Final = "background:#ffe08a;color:#111"  # on any theme; a word or an arrow says the same
 _ALERT: Final = "background:#fff3cd;color:#111;border-left:4px solid #d55e00;padding:4px 8px"
 _ROOM: Final = ("8 1 440px", "5 1 300px")
-_ONE_AT_A_TIME: Final = RLock()  # JupyterLab may hand each control's messages to another thread
+ONE_AT_A_TIME: Final = RLock()  # JupyterLab may hand each control's messages to another thread
 _CELL: Final = "border:1px solid #bbb;padding:1px 6px;text-align:left"
 
 
@@ -108,7 +108,7 @@ def heard(act: Callable[..., object], message: Any, meanwhile: str = "") -> Call
     @wraps(act)
     def safely(*arguments: Any) -> None:
         working = meanwhile and f'<div role="status">{meanwhile}</div>'
-        with _ONE_AT_A_TIME:
+        with ONE_AT_A_TIME:
             message.value = working
             try:
                 act(*arguments)

@@ -20,7 +20,7 @@ from labkit.scenarios import catalogue
 from labkit.simulation import Fault, Run, Scenario
 from labkit.simulation.faults import TASK_FAULTS
 
-from .controls import TwoForms, heard, html, parts, pre, row
+from .controls import ONE_AT_A_TIME, TwoForms, heard, html, parts, pre, row
 from .lanes import has_lanes, lanes
 from .phrases import cell, seconds
 from .timeline import timeline
@@ -121,7 +121,13 @@ class Panel(TwoForms):
         style = {"description_width": "100px"}
         made = kind(description=label, layout={"width": width}, style=style, **more)
         run = heard(lambda change: act(change["new"]), self._message, "working…")
-        made.observe(lambda change: None if self._drawing else run(change), "value")
+
+        def changed(change: Any) -> None:
+            with ONE_AT_A_TIME:  # the reader may be quicker than we draw
+                if not self._drawing:
+                    run(change)
+
+        made.observe(changed, "value")
         return made
 
     def _draw(self, _: Any = None) -> None:

@@ -236,11 +236,21 @@ _ROWS: Final = (
     (
         "one callback at a time",
         "teaching/controls.py",
-        "        with _ONE_AT_A_TIME:\n",
+        "        with ONE_AT_A_TIME:\n",
         "        if True:\n",
         (
             "tests/teaching/test_controls.py::"
             "test_a_button_that_is_pressed_while_a_picture_is_drawn_waits_for_it",
+        ),
+    ),
+    (
+        "a change that comes while the panel draws is not lost",
+        "teaching/panel.py",
+        "            with ONE_AT_A_TIME:",
+        "            if not self._drawing:",
+        (
+            "tests/teaching/test_panel.py::"
+            "test_a_change_that_comes_while_the_panel_draws_waits_for_its_turn",
         ),
     ),
     (

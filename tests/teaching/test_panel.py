@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Thread
+
 import pytest
 
 import labkit
@@ -226,3 +228,27 @@ def test_any_scenario_can_be_shown_with_each_fault(name: str) -> None:
         for _, fault in there[:1]:
             model.strike(fault)
             assert model.run.struck == (fault,)
+
+
+def test_a_change_that_comes_while_the_panel_draws_waits_for_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = panel("retry.stall")
+    assert shown.widget
+    draw, reader = shown._draw_controls, []
+
+    def types() -> None:
+        shown._fields["first_wait"].value = 99.0
+
+    def slowly() -> None:
+        if not reader:
+            reader.append(Thread(target=types))
+            reader[0].start()
+            while shown._fields["first_wait"].value != 99.0:
+                pass  # until the number is there, whose callback waits for us
+        draw()
+
+    monkeypatch.setattr(shown, "_draw_controls", slowly)
+    shown._fields["attempts"].value = 2
+    reader[0].join(10)
+    assert "PolicyError: max_wait" in shown._message.value
