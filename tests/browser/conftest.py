@@ -35,7 +35,7 @@ def lab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[obj
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(chromium: str) -> Iterator[object]:
     """One Chromium for all browser tests."""
     from playwright.sync_api import sync_playwright
@@ -50,7 +50,7 @@ def browser(chromium: str) -> Iterator[object]:
         running.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def context(browser: object) -> Iterator[object]:
     """What all pages of the lab have in common: above all the copy of its programs."""
     context = browser.new_context()
