@@ -53,6 +53,7 @@ def test_both_worlds_are_drawn_again_for_another_way_or_service_and_open_their_r
     expect(told).to_contain_text("hopes, mail: hurts")
     cell.get_by_label("way").select_option("key of the order")
     expect(told).to_contain_text("it stays open, and a person has to look")
+    expect(picture).to_have_attribute("alt", re.compile("key of the order, mail"))
     look(seen, picture, "effects_worlds_open")
     for words in ("it did not happen", "it happened"):
         press(cell, f"Step: {words}")
