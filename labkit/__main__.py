@@ -13,6 +13,7 @@ COMMANDS = {
     "notebooks": "run the tracked notebooks again in place",
     "page": "serve a script's answers on a page: page SCRIPT --cut mid_frame@3",
     "gateway": "run turns for who writes lines over TCP or here: gateway SCRIPT --folder F",
+    "worker": "do agent runs, as several workers on one store do: worker --store URL",
     "provider": "serve a script as an OpenAI-compatible endpoint: provider SCRIPT --port N",
     "python": "run Python inside the environment: python FILE, python -m MODULE",
 }

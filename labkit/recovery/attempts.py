@@ -12,67 +12,34 @@ has to look.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final, TypeVar
 
 from . import outcomes
 from .budget import Budget, BudgetExhausted
-from .errors import PolicyError, ProviderError
+from .cancel import wait_or_cancel
+from .errors import ProviderError
 from .idempotency import Operation
 from .outcomes import Attempt, Outcome
-from .policy import MOST, RetryPolicy
+from .policy import ExecutionPolicy
 from .retry import GIVE_UP, Decision, Observe, agreed, decide
 from .service import DONE, IN_FLIGHT, NOT_DONE, UNSURE, Known, Request, Service
 
 Answer = TypeVar("Answer")
-CLEAN_UP: Final = 5.0  # seconds that a cancelled request has to clean up
 OUT_OF_TIME: Final = ("deadline", "seconds")
-_MAY_BE_0: Final = ("cost", "join", "ttl")
 USED_UP: Final = ("attempts", "requests", "retries", "per_tool", "cost")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionPolicy:
-    """How far an executor goes. Times in seconds.
-
-    `retry`: attempts, waits, and the kinds of error that another try may mend. `limit`: of one try;
-    `cost`: what one costs, in the budget's unit. `look_ups`, `look_up_wait`: how often a service is
-    asked what became of a request, and the wait between. `lease`: how long a claim outlives its
-    executor. `ttl`: how long a result is kept for repeats. `join`: how long a repeat waits for a
-    call that is still running. Raises `PolicyError` that names each wrong field.
-    """
-
-    retry: RetryPolicy
-    limit: float = 10.0
-    cost: float = 0.0
-    look_ups: int = 4
-    look_up_wait: float = 1.0
-    lease: float = 30.0
-    ttl: float = 86_400.0
-    join: float = 0.0
-
-    def __post_init__(self) -> None:
-        wrong = [
-            f"{name} is {value!r}"
-            for name, value in ((each.name, getattr(self, each.name)) for each in fields(self)[1:])
-            if type(value) not in ((int,) if name == "look_ups" else (int, float))
-            or not (0 <= value <= MOST if name in _MAY_BE_0 else 0 < value <= MOST)
-        ]
-        if wrong:
-            rule = f"a number up to {MOST:g}, not below 0, and 0 only for {', '.join(_MAY_BE_0)}"
-            raise PolicyError(f"{', '.join(wrong)}: it must be {rule}")
-
-
-async def _always(ask: bool) -> bool:
-    return True
+async def _never(ask: bool) -> str:
+    return ""
 
 
 @dataclass(slots=True, kw_only=True)
 class Tries:
     """One operation on its way; `doubt`: whether it may have been done, since loop time `since`.
 
-    `holds(ask)`: whether the claim on its key still lasts; asked before each request.
+    `lost(ask)`: why the claim on its key is lost by now, or ""; asked before each request.
     """
 
     operation: Operation
@@ -82,7 +49,7 @@ class Tries:
     random: Random
     observe: Observe
     now: Callable[[], float]
-    holds: Callable[[bool], Awaitable[bool]] = _always
+    lost: Callable[[bool], Awaitable[str]] = _never
     fence: int = 0
     doubt: bool = False
     since: float = 0.0
@@ -104,9 +71,8 @@ class Tries:
                     return self._by_person(error)
                 self._tell("wait", seconds=wait, reason=decision.reason)
                 await asyncio.sleep(wait)
-            if not await self.holds(error is not None):  # breakpoint: claim asked before a try
-                how = "another executor has taken the key over"
-                return Outcome(status=outcomes.UNKNOWN, how=how, error=error)
+            if lost := await self.lost(error is not None):  # breakpoint: claim asked before a try
+                return Outcome(status=outcomes.UNKNOWN, how=lost, error=error)
             try:
                 result = await self._try(wait)
                 return Outcome(status=outcomes.SUCCEEDED, result=result)
@@ -151,18 +117,13 @@ class Tries:
             work.close()
             raise ProviderError("there was no time left to ask", kind="deadline")
         task = asyncio.create_task(work, name=f"ask {self.operation.digest}")
-        try:
-            await asyncio.wait([task], timeout=limit)
-        finally:
-            late = not task.done()
-            if late:  # who heeds no cancel is left to itself after a while
-                task.cancel()
-                await asyncio.wait([task], timeout=CLEAN_UP)
-            error = task.exception() if task.done() and not task.cancelled() else None
-        if late and (error is not None or not task.done() or task.cancelled()):
+        await wait_or_cancel(task, limit)
+        failed = not task.done() or task.cancelled() or task.exception() is not None
+        if failed and task.cancelling():  # by us, since its time was over
             raise ProviderError(f"no answer within {limit:g} s", kind="timeout")
         if task.cancelled():
             raise ProviderError("the service gave it up", kind="unknown")
+        error = task.exception()
         if isinstance(error, ProviderError) and not isinstance(error, BudgetExhausted):
             raise error
         if isinstance(error, Exception):  # also a budget's no: an inner layer may have sent before

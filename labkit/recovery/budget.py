@@ -14,11 +14,11 @@ would pass the deadline is not slept.
 from collections import Counter
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 from .errors import PolicyError, ProviderError
-from .policy import MOST
+from .policy import MOST, is_amount, no_amounts
 
 RUN: Final = "run"
 DUST: Final = 1e-9  # three times 0.1 is not more than 0.3
@@ -51,17 +51,8 @@ class BudgetLimits:
     cost: float = 1.0
 
     def __post_init__(self) -> None:
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        whole = ("requests", "retries", "per_tool")
-        wrong = [
-            f"{name} is {value!r}"
-            for name, value in given.items()
-            if type(value) not in ((int,) if name in whole else (int, float))
-            or not 0 <= value <= MOST  # which no nan is
-        ]
-        if wrong:
-            rule = f"a number from 0 to {MOST:g}, and a whole one where things are counted"
-            raise PolicyError(f"{', '.join(wrong)}: it must be {rule}")
+        if wrong := no_amounts(self, whole=("requests", "retries", "per_tool")):
+            raise PolicyError("; ".join(wrong))
         if self.hand_back >= self.seconds:
             raise PolicyError(f"hand_back is {self.hand_back!r}, and must be below seconds")
 
@@ -167,7 +158,7 @@ class Budget:
 
     def _short(self, *, cost: float, wait: float = 0.0, retry: bool = False) -> str:
         for name, amount in (("cost", cost), ("wait", wait)):
-            if type(amount) not in (int, float) or not 0 <= amount <= MOST:  # which no nan is
+            if not is_amount(amount):
                 raise PolicyError(f"{name} is a number from 0 to {MOST:g}, not {amount!r}")
         return exhausted(
             self._spent.get(RUN, NOTHING),

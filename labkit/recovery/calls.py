@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from . import outcomes
 from .budget import Budget
-from .cancel import to_the_end
+from .cancel import wait_or_cancel
 from .checkpoint import Checkpointer
 from .errors import RecoveryError
 from .execution import Executor
@@ -25,7 +25,6 @@ from .stream.record import Owner, ToolCall, arguments_of
 from .tools import Arguments, Tool, ToolRegistry, batches, call_key, permit
 
 LONGEST: Final = 16_000  # characters of one result
-CLEAN_UP: Final = 5.0  # seconds that a cancelled tool has to clean up
 
 # an outcome's status -> the call's status in the session
 _STATUS: Final[Mapping[str, str]] = {
@@ -100,17 +99,11 @@ class Calls:
     async def _finish(self, call: ToolCall, tool: Tool, work: Work) -> None:
         """Wait for a call, so many seconds and a clean-up at most; a result that is there is saved.
 
-        A tool that heeds no cancel is left to itself when its time to clean up is over: nobody
-        waits for it, and what it gives then counts no more.
+        What a tool gives that was left to itself counts no more.
         """
         task, limit = asyncio.create_task(work, name=f"tool {call.call_id}"), self._limit(tool)
         try:
-            try:
-                await asyncio.wait([task], timeout=limit)
-            finally:
-                if not task.done():  # breakpoint: tool given up
-                    task.cancel()
-                    await to_the_end(asyncio.wait([task], timeout=CLEAN_UP))
+            await wait_or_cancel(task, limit)
         finally:
             finished = task.done() and not task.cancelled()
             if finished:  # breakpoint: result check

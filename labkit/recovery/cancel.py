@@ -10,10 +10,11 @@ when that has ended.
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from .errors import RecoveryError
 
+CLEAN_UP: Final = 5.0  # seconds that a task has to clean up
 Result = TypeVar("Result")
 
 
@@ -33,6 +34,22 @@ async def stop(task: asyncio.Task[Any]) -> bool:
     task.cancel()
     await _ended(task)
     return task.cancelled()
+
+
+async def wait_or_cancel(task: asyncio.Task[Any], seconds: float) -> None:
+    """Wait so many seconds for `task`; then cancel it, and give it time to clean up.
+
+    A cancel of the caller does the same, and leaves. A task that heeds no cancel is left to itself
+    when its time to clean up is over: nobody waits for it any more.
+    """
+    try:
+        await asyncio.wait([task], timeout=seconds)
+    finally:
+        if not task.done():  # breakpoint: given up
+            task.cancel()
+            await to_the_end(asyncio.wait([task], timeout=CLEAN_UP))
+        if task.done() and not task.cancelled():
+            task.exception()  # looked at, whoever leaves now
 
 
 async def to_the_end(work: Coroutine[Any, Any, Result], *, name: str = "clean-up") -> Result:

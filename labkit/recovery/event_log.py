@@ -15,7 +15,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from .errors import RecoveryError
 from .sse import encode_comment, encode_event
@@ -129,8 +129,22 @@ class EventLog:
         self._news = asyncio.Event()
 
 
+class Followed(Protocol):
+    """What has events to follow: a log in memory, or one in a database."""
+
+    def cursor(self, sequence: int) -> str:
+        """What a reader sends as `Last-Event-ID` when it has seen the event of that number."""
+        ...
+
+    def follow(
+        self, cursor: str = "", *, idle: float | None = None
+    ) -> AsyncGenerator[Entry | None, None]:
+        """Yield the events after `cursor`, then those to come, and None where it is quiet."""
+        ...
+
+
 async def frames(
-    log: EventLog, cursor: str = "", *, heartbeat: float = HEARTBEAT
+    log: Followed, cursor: str = "", *, heartbeat: float = HEARTBEAT
 ) -> AsyncGenerator[bytes, None]:
     """The log on the wire: its events with their cursors as ids, then `event: end`.
 

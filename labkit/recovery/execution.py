@@ -17,11 +17,11 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from random import Random
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from . import outcomes
-from .attempts import ExecutionPolicy, Tries
+from .attempts import Tries
 from .budget import Budget
 from .cancel import to_the_end
 from .claims import Claim
@@ -47,12 +47,15 @@ from .idempotency import (
 )
 from .lease import Lease, bounded, is_held_by
 from .outcomes import Outcome
+from .policy import ExecutionPolicy
+from .renewal import UNRENEWED, while_held
 from .retry import Observe
-from .service import DONE, UNSURE, Known, Service
+from .service import DONE, Service
 
 DRIFT: Final = 5.0  # seconds by which a store's clock and ours may part
 MOMENT: Final = 0.001  # seconds that are not worth a wait
 POLL: Final = 0.5  # seconds between two looks at a call that was joined
+NOTHING_KNOWN: Final = Outcome(status=outcomes.UNKNOWN)
 
 
 class Executor:
@@ -129,19 +132,13 @@ class Executor:
                 return _answered(REUSE, seen, joined=True)  # however short results are kept
             answer = enter(seen, fingerprint, now=now)  # breakpoint: look up first
             self.observe("entered", digest=operation.digest, answer=answer)
-            if answer in (EXECUTE, RECONCILE):
+            if seen is None or answer in (EXECUTE, RECONCILE):
                 tries.doubt = answer == RECONCILE
-                owner = f"{self.owner} {next(self._calls)}"  # two calls here are two holders
-                length = self.policy.lease
-                mine = claimed(seen, operation, owner, now=now, length=length)
-                if mine is not None:
-                    claim = Claim(self.keys, mine, self.observe, since=began)
-                    if await self._claimed(seen, claim, tries):
-                        tries.since = began - (now - mine.since)  # breakpoint: claimed
-                        return await self._held(claim, tries)
-            elif seen is not None and (answer != JOIN or until - clock() < MOMENT):
+                if claim := await self._claimed(seen, tries, now=now, began=began):
+                    return await self._held(claim, tries)
+            elif answer != JOIN or until - clock() < MOMENT:
                 return _answered(answer, seen, joined=joined is not None)
-            elif seen is not None:
+            else:
                 joined = seen.lease
                 await self._bound(seen, now)
                 await asyncio.sleep(min(POLL, until - clock()))
@@ -163,14 +160,28 @@ class Executor:
             raise BadOperation(f"clock_jumped: the store's by {jump}; {cure}")
         return seen
 
-    async def _claimed(self, seen: KeyRecord | None, claim: Claim, tries: Tries) -> bool:
-        """Claim the key; a cancel or an error meanwhile gives it back, since nothing was sent."""
+    async def _claimed(
+        self, seen: KeyRecord | None, tries: Tries, *, now: float, began: float
+    ) -> Claim | None:
+        """Claim the key that was read from `began` on; None where another was quicker.
+
+        A cancel or an error meanwhile gives it back, since nothing was sent.
+        """
+        owner = f"{self.owner} {next(self._calls)}"  # two calls here are two holders
+        length = self.policy.lease
+        mine = claimed(seen, tries.operation, owner, now=now, length=length)
+        if mine is None:
+            return None
+        claim = Claim(self.keys, mine, self.observe, since=began)
+        tries.since = began - (now - mine.since)
+        tries.fence, tries.lost = mine.lease.fence, claim.renewal.lost_by_now
         try:
-            return await to_the_end(self.keys.swap(seen, claim.mine))
+            written = await to_the_end(self.keys.swap(seen, mine))  # breakpoint: claimed
         except BaseException:
             with suppress(Exception):  # of a store that is gone: the lease ends by itself
-                await self._give_back(claim, tries, patience=0.0)
+                await self._give_back(claim, tries, NOTHING_KNOWN, patience=0.0)
             raise
+        return claim if written else None
 
     async def _bound(self, seen: KeyRecord, now: float) -> None:
         """See to it that a clock that was set back does not make a dead executor's claim last."""
@@ -180,56 +191,47 @@ class Executor:
 
     async def _held(self, claim: Claim, tries: Tries) -> Outcome:
         """Work while the claim is renewed beside it; a claim that is lost ends the work at once."""
-        name = claim.mine.digest
-        work = asyncio.create_task(self._worked(claim, tries), name=f"execute {name}")
-        renewal = asyncio.create_task(claim.renewed_until_lost(), name=f"renew {name}")
-        both = (work, renewal)
-        try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            renewal.cancel()
-            if not claim.closing:
-                work.cancel()
-            await to_the_end(asyncio.wait(both))
+        name = f"execute {claim.mine.digest}"
+        work = await while_held(self._worked(claim, tries), claim.renewal, name=name)
         if work.cancelled():
-            how = claim.lost or "the claim could not be renewed"
-            return Outcome(status=outcomes.UNKNOWN, how=how)
+            return Outcome(status=outcomes.UNKNOWN, how=claim.lost or UNRENEWED)
         return work.result()
 
     async def _worked(self, claim: Claim, tries: Tries) -> Outcome:
         """Every try, and what is written under the key after them, however they end."""
-        tries.fence, tries.holds = claim.mine.lease.fence, claim.lasts
         try:
             outcome = await tries.settled()
         except BaseException:
-            known = Known(UNSURE)
+            outcome = NOTHING_KNOWN
             if tries.doubt and tries.service.cancels and not claim.lost:
                 known = await tries.called_off()
-            await self._give_back(claim, tries, done=known.state == DONE, result=known.result)
+                if known.state == DONE:
+                    outcome = Outcome(status=outcomes.RECONCILED, result=known.result)
+            await self._give_back(claim, tries, outcome)
             raise
-        done, by_person = outcome.status in outcomes.DONE, outcome.status == outcomes.MANUAL
         try:
-            mine = await self._give_back(claim, tries, done, outcome.result, by_person)
+            written = await self._give_back(claim, tries, outcome)
         except Exception as error:
             error.add_note(f"of the operation itself is known: {outcome.status}")
             raise
-        if not mine and not done:  # breakpoint: another may have done it
-            return Outcome(status=outcomes.UNKNOWN, how="another executor has taken the key over")
+        if not written and outcome.status not in outcomes.DONE:  # another may have done it
+            return Outcome(status=outcomes.UNKNOWN, how=claim.lost)
         return outcome
 
     async def _give_back(
-        self,
-        claim: Claim,
-        tries: Tries,
-        done: bool = False,
-        result: str = "",
-        by_person: bool = False,
-        patience: float | None = None,
+        self, claim: Claim, tries: Tries, outcome: Outcome, *, patience: float | None = None
     ) -> bool:
-        """Write what is known by now, also where a cancel comes meanwhile; whether it was ours."""
+        """Write what is known, also where a cancel comes meanwhile; whether it is written."""
+        done = outcome.status in outcomes.DONE
         state = UNKNOWN if tries.doubt else SUCCEEDED if done else FAILED
-        how: Any = {"ttl": self.policy.ttl, "handed_over": by_person, "patience": patience}
-        return await to_the_end(claim.give_back(state, result, **how))
+        work = claim.give_back(
+            state,
+            outcome.result,
+            ttl=self.policy.ttl,
+            handed_over=outcome.status == outcomes.MANUAL,
+            patience=patience,
+        )
+        return await to_the_end(work)
 
     def trust_clock(self) -> None:
         """Go on after the store's clock was set: say so once somebody has looked at it."""

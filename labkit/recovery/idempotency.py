@@ -210,10 +210,12 @@ def claimed(
 
 
 def renewed(record: KeyRecord | None, mine: KeyRecord, *, now: float) -> KeyRecord | None:
-    """What is kept with my claim renewed, or None if that is lost."""
+    """What is kept with my claim renewed, or as it is once it has ended; None if it is lost."""
     lease = renew(record.lease if record else None, mine.lease, now=now)
     if record is None or lease is None:
         return None
+    if record.state != PENDING:
+        return record
     return replace(record, lease=lease, version=record.version + 1)
 
 

@@ -3,6 +3,7 @@
 They read what providers saw, and what the layers said of themselves when they began.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -54,6 +55,15 @@ def deadline_overrun(events: Sequence[Event]) -> Iterator[Finding]:
             cure = "let one deadline cover queueing, attempts, waits and handing back"
             yield Finding("deadline_overrun", event.index, cure)
             return
+
+
+def busiest(events: Sequence[Event]) -> tuple[int, Event | None]:
+    """The most retries within one second, and the first of those, where there are any."""
+    retries = _retries(events)
+    times = [event.time for event in retries]
+    counts = [bisect_left(times, at + 1) - bisect_left(times, at) for at in times]
+    most = max(counts, default=0)
+    return most, retries[counts.index(most)] if retries else None
 
 
 def _requests(events: Sequence[Event]) -> list[Event]:

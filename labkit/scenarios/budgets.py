@@ -30,7 +30,7 @@ from labkit.simulation.judge import left_over_task
 from labkit.simulation.outside import loading
 
 from . import sdk
-from .budget_judges import BUDGET_JUDGES
+from .budget_judges import BUDGET_JUDGES, busiest
 from .effect_judges import effect_repeated
 from .rows import rows, scenario
 
@@ -212,8 +212,7 @@ async def promised(
 
 def peak(events: Sequence[Event]) -> int:
     """The most requests within one second among those that come after a failure."""
-    times = [e.time for e in events if e.kind == "request" and e.get("attempt", 1) > 1]
-    return max((sum(at <= t < at + 1 for t in times) for at in times), default=0)
+    return busiest(events)[0]
 
 
 def row(run: Run) -> dict[str, Any]:

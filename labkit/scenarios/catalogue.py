@@ -6,9 +6,11 @@ find("retry.guarded"), names(), simulate("retry.guarded"), explore("retry.guarde
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
-from labkit.recovery import dispatch, mailbox, retry, retry_after
+from labkit.recovery import dispatch, mailbox, retry, retry_after, run_states
 from labkit.recovery import policy as policy_module
 from labkit.simulation import Breakpoint, Exploration, Fault, Point, Run, Scenario, Unknown
 from labkit.simulation import breakpoints as in_files
@@ -20,18 +22,35 @@ from .rows import EFFECTS, STREAMS, TURNS
 
 READABLE: Final = tuple(
     dict.fromkeys(
-        (retry, retry_after, policy_module, *STREAMS, *TURNS, dispatch, mailbox, *EFFECTS)
+        (
+            retry,
+            retry_after,
+            policy_module,
+            *STREAMS,
+            *TURNS,
+            dispatch,
+            mailbox,
+            *EFFECTS,
+            run_states,
+        )
     )
 )
+RUNS: Final = Path(__file__).parents[1] / "runs"
 TOPICS: Final = (
-    "retries interruptions sdk streams frameworks turns sessions budgets framework_retries effects"
+    "retries interruptions sdk streams frameworks turns sessions budgets framework_retries effects "
+    "leases"
 )
+NEEDS: Final = {"leases": "sqlalchemy"}
 
 
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Scenario]:
-    """Every scenario by name, in the order of the lessons."""
-    modules = (import_module(f".{topic}", __package__) for topic in TOPICS.split())
+    """Every scenario by name, in the order of the lessons.
+
+    On a Python without the lab's libraries, those that need one are left out.
+    """
+    topics = (topic for topic in TOPICS.split() if find_spec(NEEDS.get(topic, "labkit")))
+    modules = (import_module(f".{topic}", __package__) for topic in topics)
     every = [scenario for topic in modules for scenario in topic.scenarios()]
     return {scenario.name: scenario for scenario in every}
 
@@ -74,4 +93,5 @@ def explore(scenario: str | Scenario, *, faults: str | Iterable[str], **how: Any
 
 def breakpoints() -> tuple[Breakpoint, ...]:
     """The named lines of the recovery code, with file and line for any debugger."""
-    return in_files(str(module.__file__) for module in READABLE)
+    runs = sorted(RUNS.glob("*.py"))  # by their files: to import them would load a database library
+    return in_files([*(str(module.__file__) for module in READABLE), *map(str, runs)])

@@ -11,6 +11,7 @@ from typing import Final
 
 from labkit.simulation import Event, SimulationError
 
+from .budget_judges import busiest
 from .facts import Fact
 
 _OVER: Final = ("tried", "attempt", "told")
@@ -76,14 +77,9 @@ def shown_after(events: Sequence[Event]) -> Fact:
 
 def crowd(events: Sequence[Event]) -> Fact:
     """The most retries within one second; the first of them decides."""
-    retries = [e for e in events if e.kind == "request" and e.get("attempt", 1) > 1]
-    most, first = 0, events[-1]
-    for event in retries:
-        count = sum(event.time <= each.time < event.time + 1 for each in retries)
-        if count > most:
-            most, first = count, event
+    most, first = busiest(events)
     told = (words for limit, words in _BANDS if most <= limit)
-    return Fact(next(told, "more than 100"), first.index)
+    return Fact(next(told, "more than 100"), (first or events[-1]).index)
 
 
 def served(events: Sequence[Event]) -> Fact:

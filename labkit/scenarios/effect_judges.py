@@ -8,9 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from labkit.recovery.idempotency import FAILED, PENDING
 from labkit.recovery.outcomes import DONE, OPEN, REJECTED
 from labkit.recovery.service import NOT_DONE
 from labkit.simulation import Event, Finding, Judge
+
+from .session_judges import left
 
 STUCK: Final = 3_600.0  # seconds that a claim may outlast the run
 AGAIN: Final[Mapping[str, str]] = {  # who denied the first effect -> what mends the second
@@ -70,12 +73,9 @@ def failure_told(events: Sequence[Event]) -> Iterator[Finding]:
 
 def key_stuck(events: Sequence[Event]) -> Iterator[Finding]:
     """A key is claimed for ever, and whoever claimed it is gone."""
-    for event in events:
-        if (event.actor, event.kind) != ("lab", "left"):
-            continue
-        for _, record in event.data:
-            kept = dict(record)
-            if kept.get("state") == "pending" and kept["until"] > event.time + STUCK:
+    for event, records in left(events):
+        for kept in records.values():
+            if kept.get("state") == PENDING and kept["until"] > event.time + STUCK:
                 cure = "give a claim a lease that ends, and renew it while you live"
                 yield Finding("key_stuck", event.index, cure)
 
@@ -84,10 +84,8 @@ def effect_unrecorded(events: Sequence[Event]) -> Iterator[Finding]:
     """It happened, and its key, where there are keys, says that it did not, or says nothing."""
     keys = {event["digest"] for event in events if event.kind == "entered"}
     own = {(meant(event), event["digest"]) for event in events if event.kind == "calls"}
-    for event in events:
-        if (event.actor, event.kind) != ("lab", "left"):
-            continue
-        known = {name for name, record in event.data if dict(record)["state"] != "failed"}
+    for event, records in left(events):
+        known = {name for name, kept in records.items() if kept.get("state") != FAILED}
         for real in set(_real(events)):
             entered = {digest for told, digest in own if told == real} & keys
             if entered and not entered & known:

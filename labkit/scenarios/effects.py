@@ -9,11 +9,10 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
-from labkit.recovery.attempts import ExecutionPolicy
 from labkit.recovery.cancel import stop, to_the_end
 from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.outcomes import Outcome
-from labkit.recovery.policy import RetryPolicy
+from labkit.recovery.policy import ExecutionPolicy, RetryPolicy
 from labkit.services import effects
 from labkit.simulation import Observer, Run, Scenario, simulate
 from labkit.simulation.judge import cancel_swallowed, left_over_task
@@ -88,8 +87,8 @@ def scenarios() -> list[Scenario]:
 
 def resolved_by(scenario: Scenario, *, happened: bool | Mapping[str, bool]) -> Scenario:
     """The same with another word of the person who finds out, of everything or by digest."""
-    client = partial(calling, **{**_client(scenario).keywords, "person": (40.0, happened)})
-    return scenario.but(client=client)
+    client: Any = scenario.client
+    return scenario.but(client=partial(client, person=(40.0, happened)))
 
 
 def world(name: str, way: str, *, kind: str = "payment") -> Run:
@@ -108,10 +107,6 @@ def cell(way: str, cue: str, *, kind: str = "payment") -> Run:
 def figures(run: Run) -> dict[str, float]:
     """What a cell of the grid shows: see `counted`."""
     return counted(run.trace)
-
-
-def _client(scenario: Scenario) -> Any:
-    return scenario.client
 
 
 def _scenario(name: str, row: Mapping[str, Any]) -> Scenario:

@@ -14,13 +14,12 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, TypedDict
 
-from labkit.recovery.attempts import ExecutionPolicy
 from labkit.recovery.budget import Budget, BudgetLimits
 from labkit.recovery.cancel import to_the_end
 from labkit.recovery.errors import TRANSIENT, ProviderError
 from labkit.recovery.execution import Executor
 from labkit.recovery.idempotency import Operation
-from labkit.recovery.policy import RetryPolicy
+from labkit.recovery.policy import ExecutionPolicy, RetryPolicy
 from labkit.recovery.service import Request
 from labkit.services.effects import EffectService
 from labkit.simulation import Observer, Scenario, simulate

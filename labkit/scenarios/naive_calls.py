@@ -17,6 +17,7 @@ class TriesAgain(Executor):
     """Tries again after every error, each time as a new request."""
 
     most = 3
+    silence_is_success = False
 
     async def execute(
         self, operation: Operation, service: Service, budget: Budget, *, tenant: str
@@ -33,15 +34,11 @@ class TriesAgain(Executor):
             except ProviderError:
                 pass
             except TimeoutError:
-                if self.hopes():
+                if self.silence_is_success:
                     return Outcome(status=outcomes.SUCCEEDED, result="sent")
             if number < self.most:
                 await asyncio.sleep(self.policy.retry.first_wait)
         return Outcome(status=outcomes.FAILED, how="no answer")
-
-    def hopes(self) -> bool:
-        """Whether silence is taken for success."""
-        return False
 
 
 class GivesUp(TriesAgain):
@@ -53,9 +50,7 @@ class GivesUp(TriesAgain):
 class Hopes(TriesAgain):
     """Takes silence for success."""
 
-    def hopes(self) -> bool:
-        """Yes."""
-        return True
+    silence_is_success = True
 
 
 class ReadsNextAnswer(EffectService):

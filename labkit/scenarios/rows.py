@@ -16,6 +16,7 @@ from labkit.recovery import (
     execution,
     idempotency,
     lease,
+    renewal,
     retry,
     retry_after,
     session,
@@ -32,7 +33,7 @@ from .scripts import load
 
 TABLES: Final = Path(__file__).parents[2] / "data" / "scenarios"
 STREAMS: Final = (client, receiving, record, ending, continuation, tools, event_log)
-EFFECTS: Final = (execution, attempts, claims, idempotency, lease, budget, memory)
+EFFECTS: Final = (execution, attempts, claims, renewal, idempotency, lease, budget, memory)
 TURNS: Final = (turn, calls, checkpoint, session, cancel, tools, retry, retry_after)
 POLICY: Final = RetryPolicy(retry_on=TRANSIENT, stall=5.0, total=60.0)
 

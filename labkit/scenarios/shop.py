@@ -11,12 +11,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from labkit.recovery.attempts import ExecutionPolicy
 from labkit.recovery.budget import Budget, BudgetLimits
 from labkit.recovery.cancel import stop
 from labkit.recovery.execution import Executor
 from labkit.recovery.idempotency import KeyRecord, Operation, claimed, resolved
 from labkit.recovery.outcomes import Outcome
+from labkit.recovery.policy import ExecutionPolicy
 from labkit.recovery.service import Request
 from labkit.services.effects import KINDS, MEMORY, EffectService
 from labkit.simulation import Observer

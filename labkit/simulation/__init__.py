@@ -22,6 +22,7 @@ from .judge import Judge as Judge
 from .page import Segment as Segment
 from .places import Place as Place
 from .places import View as View
+from .processes import Process as Process
 from .run import Run as Run
 from .scenario import Scenario as Scenario
 from .simulate import points as points

@@ -1,11 +1,12 @@
 """Interruptions placed at points of a run.
 
 Points are numbered in the fault-free run. A cancel or a timeout strikes where a named task
-suspends: while it waits, or as it wakes, ahead of its own wake-up. A crash strikes after an event,
-and ends whatever runs here, as the end of one process would. A disconnect or a stall strikes in
-place of a step of the script; the rest strike an event on its way from a service that numbers them
-to its reader, since one connection brings nothing twice or out of order, and without a number
-nobody could notice. `points` lists them with what happens there.
+suspends: while it waits, or as it wakes, ahead of its own wake-up. So does a kill or a freeze,
+where the task belongs to a `Process`, and strikes all of that. A crash strikes after an event, and
+ends whatever runs here, as if it were one process. A disconnect or a stall strikes in place of a
+step of the script; the rest strike an event on its way from a service that numbers them to its
+reader, since one connection brings nothing twice or out of order, and without a number nobody could
+notice. `points` lists them with what happens there.
 """
 
 import asyncio
@@ -16,22 +17,26 @@ from typing import Any, Final
 from .breakpoints import short
 from .errors import SimulationError, Unknown
 from .loop import CLOSING, VirtualLoop
+from .processes import killed
 from .tasks import Handle
 
-TASK_FAULTS: Final = ("cancel", "timeout")
+PROCESS_FAULTS: Final = ("kill", "freeze")
+TASK_FAULTS: Final = ("cancel", "timeout", *PROCESS_FAULTS)
 EVENT_FAULTS: Final = ("crash",)
 STEP_FAULTS: Final = ("disconnect", "stall")
 WIRE_FAULTS: Final = ("cut", "lose", "duplicate", "reorder")
 KINDS: Final = TASK_FAULTS + EVENT_FAULTS + STEP_FAULTS + WIRE_FAULTS
 PHASES: Final = ("waiting", "waking")
+FROZEN: Final = 60.0  # seconds: far longer than any lease in the lessons, so that it is lost
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One interruption: its `kind`, the number of its `point`, and for two kinds where and when.
+    """One interruption: its `kind`, the number of its `point`, and for some kinds where and when.
 
     Kinds: cancel (of `task`, at one of its suspensions) and timeout (the deadline of whoever called
-    the client passes, at a suspension of `task`); crash (after an event); disconnect and stall (at
+    the client passes, at a suspension of `task`); kill and freeze (of the process of `task`, a
+    freeze for `FROZEN` seconds); crash (after an event); disconnect and stall (at
     a step of the script); and on the wire, by an event's number, cut (in the middle of it), lose,
     duplicate and reorder. `phase` is "waiting", or "waking" for one that comes just ahead of the
     task's own wake-up.
@@ -94,7 +99,9 @@ class FaultyLoop(VirtualLoop):
         name = task.get_name()
         passed = self._suspensions.get(name, 0)
         self._passes(task, passed - 1, "waking")
+        if self.processes.any and self.processes.keeps(handle):  # that has stopped its process
+            return
         super()._call(handle)
-        if not task.done() and not name.startswith(CLOSING):
+        if not (task.done() or name.startswith(CLOSING) or killed(task)):
             self._suspensions[name] = passed + 1
             self._passes(task, passed, "waiting")

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from .errors import Deadlock, Halt, Livelock, SimulationError
 from .outside import Outside, refusing
+from .processes import Processes, killed
 from .tasks import Callback, Handle, Tasks
 from .where import describe
 
@@ -51,6 +52,7 @@ class VirtualLoop(Outside):
     ) -> None:
         super().__init__(inline_executor)
         self._ready: deque[Handle] = deque()
+        self.processes = Processes(self._ready)
         self._timers: list[tuple[float, int, Handle]] = []
         self._prune_at = _MANY
         self._now = 0.0
@@ -133,12 +135,12 @@ class VirtualLoop(Outside):
             self.tasks.name_new()
         if not self._ready:
             self._advance()
-        timers = self._timers
+        timers, processes = self._timers, self.processes
         while timers and timers[0][0] <= self._now:
             self._ready.append(heapq.heappop(timers)[2])
         for _ in range(len(self._ready)):
             handle = self._ready.popleft()
-            if not handle._cancelled:
+            if not (handle._cancelled or (processes.any and processes.keeps(handle))):
                 self.spend(handle._callback)
                 if self.halt is not None:
                     raise self.halt
@@ -200,6 +202,8 @@ class VirtualLoop(Outside):
         name = options.pop("name", None) or default
         task = asyncio.Task(coro, loop=self, name=name, **options)
         self.tasks.add(task, default)
+        if self.processes.any:
+            self.processes.add(task, options.get("context"))
         return task
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
@@ -236,14 +240,17 @@ class VirtualLoop(Outside):
         self.halt, self._spent_now, self._spent = None, 0, self._total - TURNS_TO_CLOSE
 
     def left_over(self) -> list[asyncio.Task[Any]]:
-        """The tasks that are not done, without those that only close a generator."""
-        return [t for t in self.tasks.pending() if not t.get_name().startswith(CLOSING)]
+        """The tasks that are not done, but for those that were killed or only close a generator."""
+        pending = self.tasks.pending()
+        return [t for t in pending if not (killed(t) or t.get_name().startswith(CLOSING))]
 
     def close(self) -> None:
         """Cancel what is left, close open async generators, and refuse any further work.
 
         A task that swallows its cancellation is given up after a bounded number of turns.
         """
+        self.processes.any = False  # what stands still goes on, to its end
+        self.processes.release()
         for task in self.left_over():
             task.cancel()
         self._finish()

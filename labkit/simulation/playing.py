@@ -24,6 +24,7 @@ from .loop import VirtualLoop
 from .mask import scrub
 from .outside import guarded, refuse_inside
 from .places import Place, files_of
+from .processes import killed
 from .recorder import OnLine, recording
 from .scenario import Scenario
 from .striking import Striking
@@ -165,7 +166,7 @@ class Playing:
         if all(task.get_name() != CLIENT for task in left):  # else a halt left them all
             for task in left:
                 self._note("left_over", task=task.get_name(), function=where(task)[2])
-        for task in loop.tasks.unseen():
+        for task in [task for task in loop.tasks.unseen() if not killed(task)]:
             self._note("unhandled", task=task.get_name(), **_facts(task.exception()))
         for error in loop.unhandled:
             self._note("unhandled", **_facts(error))

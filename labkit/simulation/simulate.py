@@ -36,8 +36,9 @@ def points(
     """Where a fault of `kind` may strike, from the fault-free run of the same inputs.
 
     For a cancel or a timeout: the suspensions of every task, told by the line of the readable
-    source at which the task waits. For a crash: the events. For a disconnect or a stall: the steps
-    of the script. For the others: the events that a service has sent.
+    source at which the task waits; for a kill or a freeze, those in a process. For a crash: the
+    events. For a disconnect or a stall: the steps of the script. For the others: the events that a
+    service has sent.
     """
     Fault(kind, 0)  # refuses a kind that is not there
     return Playing(Inputs(scenario, policy, (), seed, {}), look=True).play().striking.points(kind)

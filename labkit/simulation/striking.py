@@ -11,7 +11,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from .faults import EVENT_FAULTS, STEP_FAULTS, TASK_FAULTS, Point
+from .faults import EVENT_FAULTS, FROZEN, PROCESS_FAULTS, STEP_FAULTS, TASK_FAULTS, Fault, Point
+from .processes import killed, owner
 from .trace import Event
 from .where import where
 from .world import World
@@ -35,6 +36,7 @@ class Striking:
         self._crash = crash
         self._files = None if files is None else frozenset(files)
         self._suspensions: list[Point] = []
+        self._in_processes: list[Point] = []
         self._client: asyncio.Task[Any] | None = None
         self._deadlines = 0  # that have passed
         if any(fault.kind in EVENT_FAULTS for fault in world.faults):
@@ -61,19 +63,32 @@ class Striking:
         self.tasks[name] = None
         if self._files is not None and phase == "waiting":
             last = len(self._world.trace.events) - 1
-            place = where(task, self._files)
-            self._suspensions.append(Point(number, name, *place, self._world.time(), last))
+            point = Point(number, name, *where(task, self._files), self._world.time(), last)
+            self._suspensions.append(point)
+            if owner(task) is not None:
+                self._in_processes.append(point)
         for fault in self._world.faults:
-            if (fault.task, fault.point, fault.phase) != (name, number, phase):
-                continue
-            if fault.kind == "cancel":
-                self._world.strike(fault, task=name, phase=phase)
-                task.cancel()
-            elif fault.kind == "timeout" and self._client is not None:
-                told = {"task": self._client.get_name(), "phase": phase, "at": name}
-                self._world.strike(fault, **told)
-                self._deadlines += 1
-                self._client.cancel()
+            if (fault.task, fault.point, fault.phase) == (name, number, phase):
+                self._strike(fault, task)
+
+    def _strike(self, fault: Fault, task: asyncio.Task[Any]) -> None:
+        process = owner(task)
+        if fault in self._world.struck or killed(task):
+            return  # after a thaw a task comes to its wake-up once more
+        if fault.kind == "cancel":
+            self._world.strike(fault, task=fault.task, phase=fault.phase)
+            task.cancel()
+        elif fault.kind == "timeout" and self._client is not None:
+            told = {"task": self._client.get_name(), "phase": fault.phase, "at": fault.task}
+            self._world.strike(fault, **told)
+            self._deadlines += 1
+            self._client.cancel()
+        elif fault.kind in PROCESS_FAULTS and process is not None:
+            self._world.strike(fault, task=fault.task, phase=fault.phase)
+            if fault.kind == "kill":
+                process.kill()
+            else:
+                process.freeze(FROZEN)
 
     def after(self, index: int) -> None:
         """Event `index` has happened: crash if that is due."""
@@ -86,7 +101,7 @@ class Striking:
     def points(self, kind: str) -> list[Point]:
         """Where a fault of `kind` may strike this run: see `labkit.simulation.points`."""
         if kind in TASK_FAULTS:
-            return self._suspensions
+            return self._in_processes if kind in PROCESS_FAULTS else self._suspensions
         events = self._world.trace.events[: self.over]
         if kind in EVENT_FAULTS:
             own = [event for event in events if event.kind != "fault"]  # that is the lab's note

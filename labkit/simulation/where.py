@@ -13,6 +13,8 @@ import types
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
+from .processes import owner
+
 _NOBODYS: Final = (f"{pathlib.Path(asyncio.__file__).parent}/", f"{pathlib.Path(__file__).parent}/")
 _STEPS: Final = 100
 _MOST: Final = 8  # tasks that a message names
@@ -33,12 +35,14 @@ def where(task: asyncio.Task[Any], files: Collection[str] = ()) -> tuple[str, in
 
 
 def describe(tasks: Sequence[asyncio.Task[Any]]) -> str:
-    """One phrase for a message: the tasks' names and where they stand."""
+    """One phrase for a message: the tasks' names, where they stand, and who stands still."""
     told = []
     for task in tasks[:_MOST]:
         file, line, function = where(task)
         place = f" at {pathlib.Path(file).name}:{line} in {function}" if file else ""
-        told.append(f"task {task.get_name()!r}{place}")
+        process = owner(task)
+        still = process is not None and process.state != "running"
+        told.append(f"task {task.get_name()!r}{place}{f' ({process!r})' if still else ''}")
     if len(tasks) > _MOST:
         told.append(f"and {len(tasks) - _MOST} more")
     return "; ".join(told) or "no task"

@@ -10,6 +10,7 @@ What was opened is closed by whoever opened it: `store.close()`.
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import sqlalchemy
@@ -23,9 +24,8 @@ from .sql_keys import SQLKeyStore
 
 __all__ = ["StoreDown", "StoreError", "open_key_store", "open_stream_store"]
 
-BUSY: Final = 10.0  # seconds that a writer to SQLite waits for its turn
-InMemory = TypeVar("InMemory")
-InSQL = TypeVar("InSQL")
+BUSY: Final = 10.0  # seconds that a writer waits for its turn, and that a lock lasts in silence
+Store = TypeVar("Store")
 
 
 def open_stream_store(url: str) -> MemoryStreamStore | SQLStreamStore:
@@ -33,7 +33,7 @@ def open_stream_store(url: str) -> MemoryStreamStore | SQLStreamStore:
 
     Raises `StoreError`; a password in the URL is not in its message.
     """
-    return _opened(url, MemoryStreamStore, SQLStreamStore)
+    return MemoryStreamStore() if url == "memory:" else opened(url, SQLStreamStore, begin="BEGIN")
 
 
 def open_key_store(url: str) -> MemoryKeyStore | SQLKeyStore:
@@ -41,40 +41,51 @@ def open_key_store(url: str) -> MemoryKeyStore | SQLKeyStore:
 
     Each of its statements commits itself: a process that is stopped between two holds no lock.
     """
-    return _opened(url, MemoryKeyStore, SQLKeyStore, isolation_level="AUTOCOMMIT")
+    return MemoryKeyStore() if url == "memory:" else opened(url, SQLKeyStore, begin="")
 
 
-def _opened(
-    url: str,
-    in_memory: Callable[[], InMemory],
-    in_sql: Callable[[Engine], InSQL],
-    **options: Any,
-) -> InMemory | InSQL:
-    if url == "memory:":
-        return in_memory()
+def opened(url: str, make: Callable[[Engine], Store], *, begin: str) -> Store:
+    """What `make` makes of the database at `url`, on SQLite or PostgreSQL. Raises `StoreError`.
+
+    `begin`: how a transaction begins on SQLite; "" for statements that commit themselves.
+    """
     shown = "this URL"
     try:
         parsed = sqlalchemy.make_url(url)
         shown = parsed.render_as_string(hide_password=True)
-        return in_sql(_engine(parsed, options))
+        return make(_engine(parsed, begin))
     except (SQLAlchemyError, ImportError, ValueError) as error:
         ways = "memory:, sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
         raise StoreError(f"{shown} cannot be opened ({told(error)}); use {ways}") from None
 
 
-def _engine(url: sqlalchemy.URL, options: dict[str, Any]) -> Engine:
+def _engine(url: sqlalchemy.URL, begin: str) -> Engine:
     backend = url.get_backend_name()
+    options = {} if begin else {"isolation_level": "AUTOCOMMIT"}
     if backend not in ("sqlite", "postgresql"):
         raise ValueError(f"no store on {backend}")
     if backend == "postgresql":
-        return sqlalchemy.create_engine(url, pool_pre_ping=True, **options)
+        engine = sqlalchemy.create_engine(url, pool_pre_ping=True, **options)
+        event.listen(engine, "connect", _not_silent)
+        return engine
     if url.database in (None, "", ":memory:"):  # where each thread would see another one
         raise ValueError("no file is named")
     engine = sqlalchemy.create_engine(url, connect_args={"timeout": BUSY}, **options)
-    event.listen(engine, "connect", _set_up)
-    if not options:
-        event.listen(engine, "begin", _begin)
+    begun_by(engine, begin)
     return engine
+
+
+def _not_silent(connection: Any, _: Any) -> None:
+    """Who is frozen, or gone without a word, in a transaction holds its locks for a while only."""
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{BUSY * 1000:.0f}ms'")
+    connection.commit()
+
+
+def begun_by(engine: Engine, begin: str) -> None:
+    """Let each transaction on SQLite begin so, and readers read beside a writer."""
+    event.listen(engine, "connect", _set_up)
+    if begin:
+        event.listen(engine, "begin", partial(_begin, begin))
 
 
 def _set_up(connection: Any, _: Any) -> None:
@@ -85,5 +96,6 @@ def _set_up(connection: Any, _: Any) -> None:
     connection.execute("PRAGMA synchronous = FULL")
 
 
-def _begin(connection: sqlalchemy.Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+def _begin(how: str, connection: sqlalchemy.Connection) -> None:
+    if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql(how)

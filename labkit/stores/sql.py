@@ -21,6 +21,8 @@ from labkit.recovery.stream.record import (
 )
 from labkit.recovery.stream.store import StreamExists, stale, unknown
 
+from .tables import make_tables
+
 _tables: Final = sa.MetaData()
 
 RUNS: Final = sa.Table(
@@ -51,7 +53,7 @@ class SQLStreamStore:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
-        _tables.create_all(engine)
+        make_tables(engine, RUNS, CHUNKS)
 
     def create(self, run: StreamRun) -> StreamRun:
         """Keep a new record, as version 1. Raises `StreamExists`."""

@@ -9,61 +9,40 @@ the version that it replaces; the time is the database's and is read with the re
 """
 
 import asyncio
-import json
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from labkit.recovery.idempotency import FAILED, SUCCEEDED, KeyRecord, Seen
 from labkit.recovery.lease import Lease
 
 from .errors import StoreDown, told
+from .tables import AsJSON, clock_of, insert_into, make_tables
 
 Answer = TypeVar("Answer")
-
-
-class _AnyText(sa.TypeDecorator[str]):
-    """Text as JSON: a database may refuse NUL or half a pair."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str:
-        return json.dumps(value)
-
-    def process_result_value(self, value: Any | None, dialect: sa.Dialect) -> str | None:
-        return None if value is None else str(json.loads(value))
 
 
 # The columns are the fields of a record and of its lease.
 KEYS: Final = sa.Table(
     "idempotency_keys",
     sa.MetaData(),
-    sa.Column("tenant", _AnyText, primary_key=True),
-    sa.Column("key", _AnyText, primary_key=True),
+    sa.Column("tenant", AsJSON, primary_key=True),
+    sa.Column("key", AsJSON, primary_key=True),
     sa.Column("fingerprint", sa.Text, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
-    sa.Column("owner", _AnyText, nullable=False),
+    sa.Column("owner", AsJSON, nullable=False),
     sa.Column("fence", sa.Integer, nullable=False),
     sa.Column("until", sa.Double, nullable=False),
     sa.Column("length", sa.Double, nullable=False),
     sa.Column("since", sa.Double, nullable=False),
-    sa.Column("result", _AnyText, nullable=False),
+    sa.Column("result", AsJSON, nullable=False),
     sa.Column("expires", sa.Double, nullable=False),
     sa.Column("handed_over", sa.Boolean, nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
 )
-
-# Seconds since 1970 by the database's clock, of this moment and not of a transaction's beginning.
-_CLOCK: Final = {
-    "sqlite": "(julianday('now') - 2440587.5) * 86400.0",  # any SQLite has it, to the millisecond
-    "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
-}
 
 _COUNTED: Final = {"preserve_rowcount": True}  # else no insert on PostgreSQL says what it did
 
@@ -77,10 +56,9 @@ class SQLKeyStore:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
-        self._insert: Any = (sqlite if engine.dialect.name == "sqlite" else postgresql).insert(KEYS)
-        self._now = sa.literal_column(_CLOCK[engine.dialect.name], sa.Double)
-        with suppress(IntegrityError), engine.begin() as connection:  # made by another just now
-            connection.execute(sa.schema.CreateTable(KEYS, if_not_exists=True))
+        self._insert = insert_into(engine, KEYS)
+        self._now = clock_of(engine)
+        make_tables(engine, KEYS)
 
     async def read(self, tenant: str, key: str) -> Seen:
         """The record as it is now."""

@@ -22,6 +22,8 @@ from labkit.simulation.faults import TASK_FAULTS
 
 from .controls import ONE_AT_A_TIME, TwoForms, heard, html, parts, pre, row
 from .lanes import has_lanes, lanes
+from .lease_story import has_leases
+from .leases import leases
 from .phrases import cell, seconds
 from .timeline import timeline
 from .token import CLIENT, from_token, numbers, token_of
@@ -33,6 +35,10 @@ KINDS: Final = (  # the words for each kind of fault; its kind and phase
     ("cancel as it wakes", ("cancel", "waking")),
     ("timeout while it waits", ("timeout", "waiting")),
     ("timeout as it wakes", ("timeout", "waking")),
+    ("process killed while it waits", ("kill", "waiting")),
+    ("process killed as it wakes", ("kill", "waking")),
+    ("process frozen while it waits", ("freeze", "waiting")),
+    ("process frozen as it wakes", ("freeze", "waking")),
     ("crash", ("crash", "waiting")),
     ("disconnect", ("disconnect", "waiting")),
     ("stall", ("stall", "waiting")),
@@ -138,8 +144,9 @@ class Panel(TwoForms):
             self._drawing = False
         run, before = self.model.run, self.model.before
         chart, beside = timeline, before
-        if has_lanes(run):
-            chart, beside = lanes, before if before and has_lanes(before) else None
+        for has, own in ((has_lanes, lanes), (has_leases, leases)):
+            if has(run):
+                chart, beside = own, before if before and has(before) else None
         self._picture.value = chart(run, beside, marks=("now: ", "before: ")).html
         told = [("now", _lines(run)), ("before", _lines(before) if before else "nothing yet")]
         self._told.value = parts(*((name, pre(text, wrap=True)) for name, text in told))

@@ -22,6 +22,7 @@ from labkit.recovery.errors import ProviderError
 from labkit.scenarios import catalogue
 from labkit.scenarios.effect_facts import EFFECT_FACTS
 from labkit.scenarios.facts import FACTS
+from labkit.scenarios.lease_facts import LEASE_FACTS
 from labkit.simulation import Event, Run, SimulationError, View
 
 from .answers import Answer, answers
@@ -30,7 +31,7 @@ from .said import Told, pick, texts
 from .token import read
 
 Cell = tuple[str, str]  # scenario and column
-_FACTS: Final = {**FACTS, **EFFECT_FACTS}
+_FACTS: Final = {**FACTS, **EFFECT_FACTS, **LEASE_FACTS}
 
 
 def predict(name: str) -> "Predictions":

@@ -21,7 +21,7 @@ from matplotlib.ticker import MaxNLocator
 
 from labkit.simulation import Exploration, Outcome, Run, SimulationError, View, breakpoints
 from labkit.simulation.breakpoints import statements
-from labkit.simulation.faults import TASK_FAULTS
+from labkit.simulation.faults import PROCESS_FAULTS, TASK_FAULTS
 
 from .chart import Chart
 from .controls import TwoForms, button, heard, html, pre, row
@@ -157,7 +157,8 @@ def struck_at(run: Run, outcome: Outcome) -> View:
     """The place of the run where its last fault struck.
 
     Of a task that wakes it is the first one after: there it feels the fault. Else it is the last
-    one before: of the task that suspends, where that has one, and of any task for other kinds.
+    one before: of the task that suspends, or whose process never wakes, where that has one, and of
+    any task for other kinds.
     """
     fault, strike = outcome.faults[-1], outcome.event + 1
     own = [place for place in run.recorded if place.task == outcome.point.task]
@@ -165,7 +166,8 @@ def struck_at(run: Run, outcome: Outcome) -> View:
     if fault.phase == "waking" and woken:
         return run.at(woken[0].index)
     before = [place for place in run.recorded if place.event < strike]
-    if fault.kind in TASK_FAULTS and fault.phase == "waiting":
+    suspends = fault.kind in TASK_FAULTS and fault.phase == "waiting"
+    if suspends or fault.kind in PROCESS_FAULTS:
         before = [place for place in own if place.event < strike] or before
     return run.at(before[-1].index if before else 0)
 

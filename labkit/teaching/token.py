@@ -3,7 +3,7 @@
     retry.stall~cancel@5w~attempts=2~seed=7
 
 First the scenario's name, then in any order: faults, the numbers of the policy that differ from the
-scenario's own, and the seed. A fault is `kind@point`; a cancel or a timeout says `w` (while it
+scenario's own, and the seed. A fault is `kind@point`; one that strikes a task says `w` (while it
 waits) or `wake` (as it wakes) after the point, and `task.` before it where it is not the client.
 Nothing in a token needs escaping in an address.
 
@@ -25,8 +25,8 @@ _FAULT: Final = re.compile(
     r"(?P<kind>[a-z]+)@(?:(?P<task>[\w%.-]+)\.)?(?P<point>[0-9]{1,9})(?P<phase>w|wake|)", re.ASCII
 )
 _SHAPE: Final = (
-    "a fault is like cancel@5w, cancel@5wake, timeout@task.5w, crash@5, stall@5, disconnect@5, "
-    "cut@3"
+    "a fault is like cancel@5w, cancel@5wake, timeout@task.5w, kill@task.5w, crash@5, stall@5, "
+    "disconnect@5, cut@3"
 )
 
 

@@ -33,6 +33,7 @@ from labkit.scenarios.scripts import load
 from labkit.simulation import Run, simulate
 
 from .effect_trials import EFFECT_TRIALS
+from .lease_trials import LEASE_TRIALS
 from .session_trials import SESSION_TRIALS
 from .token import read
 from .tried import Tried, same
@@ -152,4 +153,5 @@ TRIALS: Final[Mapping[str, Callable[[Any, Any], Tried]]] = {
     "04.call": _complete,
     **SESSION_TRIALS,
     **EFFECT_TRIALS,
+    **LEASE_TRIALS,
 }

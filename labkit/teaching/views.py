@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from labkit.simulation import Fault, Run, Segment, Unknown, View
 from labkit.simulation.breakpoints import short
-from labkit.simulation.faults import TASK_FAULTS
+from labkit.simulation.faults import PROCESS_FAULTS, TASK_FAULTS
 
 from .phrases import cut, printable, quoted, seconds
 
+MOST_EFFECTS: Final = 6
 MOST_FINDINGS: Final = 4
 RECENT: Final = 5  # events
 
@@ -47,14 +48,16 @@ def show(*things: Any) -> None:
 
 def run_text(run: Run) -> str:
     """What happened in `run`, in 5 to 15 lines."""
+    effects = [f"{effect.name} at {seconds(effect.time)}" for effect in run.ledger]
     findings = [repr(found) for found in run.findings] or ["none"]
-    if len(findings) > MOST_FINDINGS:
-        findings[MOST_FINDINGS:] = [f"and {len(findings) - MOST_FINDINGS} more"]
+    for told, most in ((effects, MOST_EFFECTS), (findings, MOST_FINDINGS)):
+        if len(told) > most:
+            told[most:] = [f"and {len(told) - most} more"]
     sections = {
         "outcome": _outcome(run),
         "requests": [_requests(run)],
         "page": page(run.segments, "nothing"),
-        "effects": [f"{effect.name} at {seconds(effect.time)}" for effect in run.ledger],
+        "effects": effects,
         "findings": findings if run.scenario.judges else ["none: this scenario has no judges"],
         "faults": [_fault(fault, run) for fault in run.faults],
     }
@@ -137,10 +140,12 @@ def _fault(fault: Fault, run: Run) -> str:
     told = f"{fault.kind} at point {fault.point}"
     if fault.kind in TASK_FAULTS:
         when = {"waiting": "while waiting", "waking": "as it wakes"}[fault.phase]
-        told = printable(f"cancel of {fault.task} at point {fault.point}, {when}")
+        told = printable(f"{fault.kind} of {fault.task} at point {fault.point}, {when}")
         if fault.kind == "timeout":  # which is of whoever called the client
             told = printable(f"timeout at point {fault.point} of {fault.task}, {when}")
     why = "never reached"
     if fault.kind in TASK_FAULTS and fault.task not in run.tasks:
         why = printable(str(Unknown("task", fault.task, run.tasks)))
+    elif fault.kind in PROCESS_FAULTS:
+        why += " in a process"
     return f"{told}: {'struck' if fault in run.struck else f'did not strike, {why}'}"

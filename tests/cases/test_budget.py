@@ -14,13 +14,12 @@ import pytest
 from labkit.providers.script import script
 from labkit.providers.sdk import scripted
 from labkit.recovery import outcomes
-from labkit.recovery.attempts import ExecutionPolicy
 from labkit.recovery.budget import Budget, BudgetLimits, Spent
 from labkit.recovery.deltas import Delta
 from labkit.recovery.errors import TRANSIENT, ProviderError
 from labkit.recovery.execution import Executor
 from labkit.recovery.idempotency import Operation
-from labkit.recovery.policy import RetryPolicy
+from labkit.recovery.policy import ExecutionPolicy, RetryPolicy
 from labkit.recovery.retry import stream_with_retry
 from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Known, Request
 from labkit.recovery.session import NOT_STARTED, UNKNOWN

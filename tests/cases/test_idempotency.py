@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from labkit.recovery import outcomes
-from labkit.recovery.cancel import stop
-from labkit.recovery.errors import ProviderError
 from labkit.recovery.idempotency import enter
 from labkit.recovery.outcomes import Outcome
-from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Known, Request
+from labkit.recovery.service import DONE, NOT_DONE, Known, Request
 from tests.recovery.executing import (
     BROKE_AFTER,
     CHARGE,
+    DOWN,
     LOST_ANSWER,
     LOST_REQUEST,
+    NOT_YET,
     OK,
     POLICY,
     REFUSED,
@@ -37,24 +37,14 @@ LEASE, TTL = LIFE["input"]["claim_lease"], LIFE["input"]["result_ttl"]
 ONE_TRY = replace(
     POLICY, lease=LEASE, ttl=TTL, limit=200.0, look_ups=1, retry=replace(RETRY, attempts=1)
 )
-DOWN = ProviderError("down", status=503)
 
 # --- 57
-
-
-async def crashes(shop: Shop, service: Told, *, at: float) -> None:
-    """A process that executes the call is no more: its claim stays as it was at that moment."""
-    work = asyncio.create_task(shop.execute(service, by=shop.executor("worker-0")))
-    await asyncio.sleep(at - shop.clock())
-    kept = dict(shop.keys.kept)
-    await stop(work)
-    shop.keys.kept = kept
 
 
 def test_case_57_a_claim_of_a_crashed_process_is_in_progress_while_its_lease_lasts() -> None:
     async def program() -> tuple[Outcome, int]:
         shop, service = Shop(ONE_TRY), Told([LOST_REQUEST])
-        await crashes(shop, service, at=1.0)
+        await shop.crash(service, at=1.0)
         return await shop.execute(service, at=2.0), len(service.requests)
 
     outcome, executions = virtually(program())
@@ -64,8 +54,8 @@ def test_case_57_a_claim_of_a_crashed_process_is_in_progress_while_its_lease_las
 
 def test_case_57_b_after_the_lease_it_is_in_doubt_and_not_done_again() -> None:
     async def program() -> tuple[Outcome, str, list[str], int]:
-        shop, service = Shop(ONE_TRY), Told([LOST_ANSWER], [Known(IN_FLIGHT)])
-        await crashes(shop, service, at=1.0)
+        shop, service = Shop(ONE_TRY), Told([LOST_ANSWER], [NOT_YET])
+        await shop.crash(service, at=1.0)
         outcome = await shop.execute(service, at=12.0)
         return outcome, shop.kept(), service.asked, len(service.requests)
 
@@ -98,7 +88,7 @@ def test_case_57_d_what_failed_before_its_effect_is_done_at_the_next_call() -> N
 
 def test_case_57_e_what_broke_after_its_effect_is_unknown_and_not_done_again() -> None:
     async def program() -> tuple[list[str], str, int]:
-        shop, service = Shop(ONE_TRY), Told([replace(BROKE_AFTER, seconds=1.0)], [Known(IN_FLIGHT)])
+        shop, service = Shop(ONE_TRY), Told([replace(BROKE_AFTER, seconds=1.0)], [NOT_YET])
         told = [(await shop.execute(service, at=at)).status for at in (0.0, 2.0)]
         return told, shop.kept(), len(service.requests)
 
@@ -128,7 +118,7 @@ SERVICES: dict[str, tuple[str, Told]] = {
     "reply_lost": ("a", Told([LOST_ANSWER], [Known(DONE, "accepted")])),
     "request_lost": ("b", Told([LOST_REQUEST, OK], [Known(NOT_DONE)])),
     "lookup_down": ("c", Told([LOST_ANSWER], [DOWN])),
-    "eventual": ("e", Told([LOST_ANSWER], [Known(IN_FLIGHT)] * 2 + [Known(DONE, "accepted")])),
+    "eventual": ("e", Told([LOST_ANSWER], [NOT_YET] * 2 + [Known(DONE, "accepted")])),
 }
 
 
@@ -195,7 +185,7 @@ def test_case_59_every_try_carries_the_key_of_the_first(key: str) -> None:
 def test_case_59_so_does_a_try_after_a_crash_and_a_restart() -> None:
     async def program() -> WithTokens:
         shop, service = Shop(), WithTokens([LOST_ANSWER, OK], [DOWN], atomic=True)
-        await crashes(shop, service, at=1.0)
+        await shop.crash(service, at=1.0)
         outcome = await shop.execute(service, at=12.0, by=shop.executor("restarted"))
         assert outcome.status == outcomes.SUCCEEDED
         return service

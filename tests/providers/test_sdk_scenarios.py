@@ -1,10 +1,8 @@
 """What the unmodified client does on the scripts, and what labkit's retry makes of it."""
 
 import random
-import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -13,6 +11,7 @@ import pytest
 import labkit
 from labkit.recovery.errors import ProviderError
 from labkit.simulation import Run
+from tests.simulation import pythons
 
 
 def asked_at(run: Run) -> list[float]:
@@ -117,26 +116,14 @@ assert labkit.simulate("retry.guarded").text
 
 
 def test_without_the_sdk_the_run_says_how_to_install_it() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    for line in done.stdout.splitlines():
+    told = pythons.run(sys.executable, "-c", WITHOUT)
+    for line in told.splitlines():
         assert line.startswith("SDKMissing the openai SDK is not installed")
         assert "pip install -e '.[sdk]'" in line
-    assert len(done.stdout.splitlines()) == 2
+    assert len(told.splitlines()) == 2
 
 
 def test_the_catalogue_is_made_without_the_sdk() -> None:
     code = "import sys, labkit; labkit.names(); print({'openai', 'httpx2'} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    assert done.stdout == "set()\n"
+    told = pythons.run(sys.executable, "-c", code)
+    assert told == "set()\n"

@@ -13,11 +13,11 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from labkit.recovery.attempts import ExecutionPolicy
 from labkit.recovery.budget import Budget, BudgetLimits
 from labkit.recovery.checkpoint import Checkpointer, MemorySessions
 from labkit.recovery.deltas import Delta
 from labkit.recovery.execution import Executor
+from labkit.recovery.policy import ExecutionPolicy
 from labkit.recovery.session import TOOL, Message
 from labkit.recovery.tools import Tool, ToolRegistry
 from labkit.recovery.turn import TurnServices, run_turn

@@ -1,27 +1,28 @@
 """Executes operations in virtual time against a service that does what a test says.
 
-service = Told([LOST, "receipt"], known=[Known(NOT_DONE)])
+service = Told([LOST_ANSWER, OK], known=[Known(NOT_DONE)])
 outcome = virtually(execute(service))
-service.performed, service.effects, outcome.status
+service.requests, service.effects, outcome.status
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from labkit.recovery.attempts import ExecutionPolicy
 from labkit.recovery.budget import Budget, BudgetLimits
+from labkit.recovery.cancel import stop
 from labkit.recovery.errors import TRANSIENT, ProviderError
 from labkit.recovery.execution import Executor
-from labkit.recovery.idempotency import Operation
+from labkit.recovery.idempotency import KeyRecord, Operation, claimed
 from labkit.recovery.outcomes import Outcome
-from labkit.recovery.policy import RetryPolicy
-from labkit.recovery.service import NOT_DONE, Known, Request
+from labkit.recovery.policy import ExecutionPolicy, RetryPolicy
+from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Known, Request
 from labkit.stores.memory import MemoryKeyStore
+from tests.simulation.kit import virtually
 
 TENANT = "acme"
 CHARGE = Operation(
@@ -53,6 +54,9 @@ LOST_ANSWER = Step(None)
 BROKE_AFTER = Step(ValueError("after the effect"))
 BAD_REQUEST = Step(ProviderError("no such order", status=400), effect=None)
 
+FOUND, NOT_THERE, NOT_YET = Known(DONE, "receipt 1"), Known(NOT_DONE), Known(IN_FLIGHT)
+DOWN = ProviderError("down", status=503)
+
 
 @dataclass
 class Told:
@@ -63,6 +67,7 @@ class Told:
     atomic: bool = False
     cancels: bool = False
     remembers: float = 86_400.0
+    look_up_takes: float = 0.1  # seconds
     requests: list[Request] = field(default_factory=list)
     effects: list[float] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
@@ -93,7 +98,7 @@ class Told:
 
     async def _say(self, how: str) -> Known:
         self.asked.append(how)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(self.look_up_takes)
         said = self.known[min(len(self.asked), len(self.known)) - 1]
         if isinstance(said, Exception):
             raise said
@@ -103,11 +108,11 @@ class Told:
 class Shop:
     """A store of keys and its executors, each a process of its own."""
 
-    def __init__(self, policy: ExecutionPolicy = POLICY) -> None:
+    def __init__(self, policy: ExecutionPolicy = POLICY, keys: Any = None) -> None:
         self.policy = policy
         self.jump = 0.0  # seconds by which somebody has set the store's clock
         self.clock = asyncio.get_running_loop().time
-        self.keys = MemoryKeyStore(lambda: self.clock() + self.jump)
+        self.keys = keys or MemoryKeyStore(lambda: self.clock() + self.jump)
         self.told: list[tuple[str, dict[str, Any]]] = []
 
     def executor(self, owner: str = "worker-1") -> Executor:
@@ -136,11 +141,40 @@ class Shop:
         worker = by or self.executor()
         return await worker.execute(operation, service, budget, tenant=tenant)
 
+    async def crash(self, service: Told, *, at: float) -> None:
+        """An executor of the call is no more from then on: its claim stays as it is."""
+        work = asyncio.create_task(self.execute(service, by=self.executor("worker-0")))
+        await asyncio.sleep(at - self.clock())
+        kept = dict(self.keys.kept)
+        await stop(work)
+        self.keys.kept = kept
+
+    def claimed_by_another(self) -> KeyRecord:
+        """Another claims the key, as if its holder had slept past its lease."""
+        at = CHARGE.tenant, CHARGE.sent
+        before: KeyRecord = self.keys.kept[at]
+        lease = replace(before.lease, owner="worker-2", fence=before.lease.fence + 1, until=1e6)
+        self.keys.kept[at] = replace(before, lease=lease, version=before.version + 1)
+        return self.keys.kept[at]  # type: ignore[no-any-return]  # it is one
+
     def kept(self, operation: Operation = CHARGE) -> str:
         """The state under its key."""
-        return self.keys.kept[operation.tenant, operation.sent].state
+        return str(self.keys.kept[operation.tenant, operation.sent].state)
+
+
+def claim(owner: str = "worker-0", *, now: float = 0.0) -> KeyRecord:
+    """The record of a claim that is made at a time and lasts for ten seconds."""
+    mine = claimed(None, CHARGE, owner, now=now, length=10.0)
+    assert mine is not None
+    return mine
 
 
 async def execute(service: Told, operation: Operation = CHARGE, **how: Any) -> Outcome:
     """One call on a shop of its own."""
     return await Shop(how.pop("policy", POLICY)).execute(service, operation, **how)
+
+
+def statuses(service: Told, **how: Any) -> tuple[str, int, int]:
+    """Status, requests and effects of one call."""
+    outcome = virtually(execute(service, **how))
+    return outcome.status, len(service.requests), len(service.effects)

@@ -78,7 +78,7 @@ def test_what_is_counted_has_a_whole_number_as_its_limit(name: str) -> None:
 
 
 def test_every_wrong_limit_is_named_at_once() -> None:
-    with pytest.raises(PolicyError, match="requests is -1, cost is nan: it must be a number"):
+    with pytest.raises(PolicyError, match=r"requests is -1, .*; cost is nan, "):
         BudgetLimits(requests=-1, cost=float("nan"))
 
 

@@ -32,13 +32,13 @@ from labkit.recovery.idempotency import (
     renewed,
     resolved,
 )
+from labkit.recovery.service import Request
 
-from .executing import CHARGE
+from .executing import CHARGE, claim
 
 
 def record(state: str, *, now: float = 0.0, handed_over: bool = False) -> KeyRecord:
-    mine = claimed(None, CHARGE, "worker-1", now=now, length=10.0)
-    assert mine is not None
+    mine = claim(now=now)
     if state == PENDING:
         return mine
     return ended(mine, state, "receipt", now=now, ttl=100.0, handed_over=handed_over)
@@ -127,6 +127,13 @@ def test_what_is_missing_is_named() -> None:
 def test_a_record_ends_in_a_state_that_there_is() -> None:
     with pytest.raises(BadOperation, match="no state 'nonsense'; there is: pending"):
         ended(record(PENDING), "nonsense", "", now=1.0, ttl=1.0)
+
+
+def test_no_repr_shows_a_key() -> None:
+    operation = replace(CHARGE, key="k-1-secret")
+    mine = claimed(None, operation, "worker-1", now=0.0, length=10.0)
+    request = Request(operation.sent, {}, 1, 1, "acme")
+    assert "k-1-secret" not in repr((operation, mine, request))
 
 
 # --- fingerprints

@@ -119,9 +119,7 @@ def seen(names: list[str], policy: RetryPolicy, segments: bool) -> Told:
 
 
 @pytest.mark.parametrize("segments", [False, True])
-@pytest.mark.parametrize(
-    "name", [*POLICIES, *(pytest.param(n, marks=pytest.mark.slow) for n in FOUR)]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_short_script_is_played_as_the_rules_say(name: str, segments: bool) -> None:
     policy, scripts = (POLICIES | FOUR)[name], 0
     for names, expected in grown(policy, segments):

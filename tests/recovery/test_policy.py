@@ -1,11 +1,12 @@
 """A policy that contradicts itself is refused when it is made, with its field named."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from labkit.recovery.errors import KINDS, TRANSIENT, PolicyError
-from labkit.recovery.policy import RetryPolicy
+from labkit.recovery.policy import ExecutionPolicy, RetryPolicy
 
 WRONG: list[tuple[str, Any]] = [
     ("retry_on", "rate_limit"),
@@ -67,3 +68,30 @@ def test_any_collection_of_kinds_will_do_and_none_at_all_too() -> None:
 def test_the_limits_themselves_are_allowed() -> None:
     RetryPolicy(retry_on=TRANSIENT, attempts=1, first_wait=0, factor=1, max_wait=0, jitter=0)
     RetryPolicy(retry_on=TRANSIENT, jitter=1, retry_after_cap=0, stall=300, attempts=10**9)
+
+
+# --- how far an executor goes
+
+EXECUTION = ExecutionPolicy(retry=RetryPolicy(retry_on=TRANSIENT))
+BAD_POLICIES: list[dict[str, Any]] = [
+    {"limit": 0.0},
+    {"limit": float("nan")},
+    {"lease": -1.0},
+    {"look_ups": 0},
+    {"look_ups": 1.5},
+    {"look_up_wait": 0.0},
+    {"ttl": -1.0},
+    {"cost": True},
+    {"join": "long"},
+]
+
+
+@pytest.mark.parametrize("wrong", BAD_POLICIES, ids=str)
+def test_a_policy_names_what_is_wrong_with_it(wrong: dict[str, Any]) -> None:
+    (name,) = wrong
+    with pytest.raises(PolicyError, match=f"^{name} is "):
+        replace(EXECUTION, **wrong)
+
+
+def test_a_policy_may_wait_for_nobody_keep_nothing_and_cost_nothing() -> None:
+    assert replace(EXECUTION, join=0.0, ttl=0, cost=0.0)

@@ -72,7 +72,7 @@ _ACCOUNT: Final = (
     _rule(
         "an amount is a number from 0",
         BUDGET,
-        "            if type(amount) not in (int, float) or not 0 <= amount <= MOST:",
+        "            if not is_amount(amount):",
         "            if False:",
         ACCOUNT + "a_budget_refuses_what_makes_no_sense_by_name",
     ),
@@ -89,6 +89,13 @@ _ACCOUNT: Final = (
         "if spent.cost + cost > limits.cost + DUST:",
         "if spent.cost > limits.cost:",
         ACCOUNT + "what_costs_more_than_is_left_is_refused_and_not_charged",
+    ),
+    _rule(
+        "what costs add up to is compared without the dust of floats",
+        BUDGET,
+        "> limits.cost + DUST:",
+        "> limits.cost:",
+        ACCOUNT + "three_requests_of_a_tenth_fit_into_three_tenths_and_a_fourth_does_not",
     ),
     _rule(
         "a retry is counted when it is decided",
@@ -122,9 +129,9 @@ _ACCOUNT: Final = (
     ),
     _rule(
         "a limit is a finite number",
-        BUDGET,
-        "or not 0 <= value <= MOST  # which no nan is",
-        "or value < 0 or value > MOST",
+        "labkit/recovery/policy.py",
+        "and 0 <= value <= MOST",
+        "and not (value < 0 or value > MOST)",
         ACCOUNT + "every_wrong_limit_is_named_at_once",
     ),
     _rule(
@@ -152,6 +159,13 @@ _STREAMS: Final = (
         "                pass\n",
         ACCOUNT + "each_attempt_pays_at_the_door_and_each_retry_before_its_wait",
         CASES + "40b_runs_that_share_a_retry_budget_end_at_once_with_their_last_503",
+    ),
+    _rule(
+        "a retry in a new segment is paid for too",
+        RETRY,
+        "if decision.action != GIVE_UP and (short",
+        "if decision.action == RETRY and (short",
+        ACCOUNT + "whatever_a_retry_begins_with_it_is_paid_for[new_segment]",
     ),
     _rule(
         "the last real error leaves when the budget is used up during a wait",
@@ -217,6 +231,16 @@ _ANSWERS: Final = (
         "return left if live.budget is None else min(left, live.budget.remaining)",
         "return left",
         ANSWER + "an_answer_ends_at_the_budgets_deadline_where_that_is_the_nearer_one",
+    ),
+    _rule(
+        "a budget makes no answer longer than its own limits",
+        RECEIVING,
+        "else min(left, live.budget.remaining)",
+        "else live.budget.remaining",
+        ANSWER
+        + "a_budget_that_lasts_longer_makes_neither_an_answer_nor_a_recovery_longer[before0-60.0]",
+        ANSWER
+        + "a_budget_that_lasts_longer_makes_neither_an_answer_nor_a_recovery_longer[before1-10.0]",
     ),
     _rule(
         "going on by hand makes a budget of its own",
@@ -312,6 +336,16 @@ _TOOLS: Final = (
         "        if self._limit(permitted.tool) <= 0:\n",
         "        if False:\n",
         EXECUTED + "a_tool_is_not_begun_when_its_time_is_over",
+    ),
+    _rule(
+        "an executor is asked when the time for its tool is over",
+        CALLS,
+        "if self.budget is None or tool.service is not None:",
+        "if self.budget is None:",
+        EXECUTED + "when_the_time_for_a_tool_is_over_its_executor_still_knows_what_was_done"
+        "[order-7-done-This was done before]",
+        EXECUTED + "when_the_time_for_a_tool_is_over_its_executor_still_knows_what_was_done"
+        "[order-8-failed-the time ran out]",
     ),
     _rule(
         "the model's requests in a turn draw on its budget",
@@ -424,6 +458,13 @@ _SHOWN: Final = (
         SHOWN + "one_budget_sends_what_it_allows_and_every_layer_gives_up[plain_shared]",
     ),
     _rule(
+        "a service that is up can do so much and no more",
+        SCENARIOS,
+        "        if down or full:\n",
+        "        if down:\n",
+        SHOWN + "without_chance_the_clients_come_back_at_the_same_instants",
+    ),
+    _rule(
         "the graph's own retry asks the budget",
         GRAPHS,
         "return next(failures) < attempts and not layer.retry(WAIT)",
@@ -453,10 +494,11 @@ _SHOWN: Final = (
     ),
     _rule(
         "a peak counts what comes after a failure",
-        SCENARIOS,
-        'if e.kind == "request" and e.get("attempt", 1) > 1]',
-        'if e.kind == "request"]',
+        "labkit/scenarios/budget_judges.py",
+        'in _requests(events) if event.get("attempt", 1) > 1]',
+        "in _requests(events)]",
         SHOWN + "the_peak_counts_retries_within_any_one_second[rows1-0]",
+        "scenarios/test_effect_facts.py::test_first_tries_are_no_crowd_of_retries",
     ),
 )
 

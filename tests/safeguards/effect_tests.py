@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from .kinds import Safeguard
+from .kinds import of_rows
 
 _TRIALS: Final = "labkit/teaching/effect_trials.py"
 _FACT: Final = "labkit/scenarios/effect_facts.py"
@@ -201,17 +201,10 @@ _ROWS: Final = (
         f"{_SHOWN}[budgets.per_call-silent_minutes-shown]",
     ),
     (
-        "first tries are no crowd of retries",
-        _FACT,
-        'if e.kind == "request" and e.get("attempt", 1) > 1]',
-        'if e.kind == "request"]',
-        f"{_FACTS}test_first_tries_are_no_crowd_of_retries",
-    ),
-    (
         "a crowd is counted within one second",
-        _FACT,
-        "each.time < event.time + 1 for",
-        "each.time <= event.time + 1 for",
+        "labkit/scenarios/budget_judges.py",
+        "bisect_left(times, at + 1) -",
+        "bisect_left(times, at + 1.001) -",
         f"{_FACTS}test_a_crowd_is_counted_in_any_one_second_from_its_first_retry",
     ),
     (
@@ -237,7 +230,4 @@ _ROWS: Final = (
     ),
 )
 
-SAFEGUARDS: Final = tuple(
-    Safeguard(name=name, file=file, old=old, new=new, red=(red,))
-    for name, file, old, new, red in _ROWS
-)
+SAFEGUARDS: Final = of_rows(_ROWS)

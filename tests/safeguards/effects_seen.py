@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from .kinds import Safeguard
+from .kinds import of_rows
 
 _WORLDS: Final = "tests/teaching/test_worlds.py::"
 _GRID: Final = "tests/teaching/test_grid.py::"
@@ -63,6 +63,20 @@ _ROWS: Final = (
         (f"{_WORLDS}test_what_stays_open_and_what_one_call_cannot_show_is_said",),
     ),
     (
+        "a world is headed by all that was found",
+        "teaching/worlds.py",
+        'found = ", ".join(found.name for found in run.findings) or "nothing"',
+        'found = ", ".join(found.name for found in run.findings[:1]) or "nothing"',
+        (f"{_WORLDS}test_a_world_is_headed_and_judged_by_all_that_was_found",),
+    ),
+    (
+        "a world is judged by all that was found",
+        "teaching/worlds.py",
+        "({', '.join(found.name for found in run.findings)})",
+        "({', '.join(found.name for found in run.findings[:1])})",
+        (f"{_WORLDS}test_a_world_is_headed_and_judged_by_all_that_was_found",),
+    ),
+    (
         "another choice of worlds closes the run of before",
         "teaching/worlds.py",
         "picture.value, opened.children = self.chart.html, ()",
@@ -88,7 +102,7 @@ _ROWS: Final = (
         "teaching/stepper.py",
         "chain(found, failed)",
         "chain(failed, found)",
-        (f"{_DECIDED}[wrong_person-event1]",),
+        (f"{_DECIDED}[wrong_person-event1-2]",),
     ),
     (
         "a call is open that is made after an answer to its key",
@@ -139,6 +153,16 @@ _ROWS: Final = (
         (_MADE_ONCE,),
     ),
     (
+        "a cell opens the run of the service that is chosen",
+        "teaching/grid.py",
+        "        run = self[place]\n",
+        "        run = self._run(*place, KINDS[0])\n",
+        tuple(
+            f"{_GRID}test_a_cell_opens_the_run_of_the_service_that_is_chosen[{kind}]"
+            for kind in ("ticket", "mail")
+        ),
+    ),
+    (
         "the picture of the grid has its first way above",
         "teaching/grid.py",
         "axes.invert_yaxis()",
@@ -158,6 +182,13 @@ _ROWS: Final = (
         "f\"{', '.join(place)}: {each.description}",
         'f"{each.description}',
         (f"{_GRID}test_each_cell_is_a_button_with_the_figure_and_a_tooltip_that_names_it",),
+    ),
+    (
+        "a row is clean in all its cells",
+        "teaching/grid.py",
+        "if not any(values[way, cue] for cue in CUES)]",
+        'if not values[way, "ok"]]',
+        (f"{_GRID}test_a_row_is_clean_only_if_the_figure_is_0_for_every_cue[late]",),
     ),
     (
         "another figure closes the run of before",
@@ -271,7 +302,4 @@ _ROWS: Final = (
     ),
 )
 
-SAFEGUARDS: Final = tuple(
-    Safeguard(name=name, file=f"labkit/{file}", old=old, new=new, red=red)
-    for name, file, old, new, red in _ROWS
-)
+SAFEGUARDS: Final = of_rows(_ROWS, under="labkit/")

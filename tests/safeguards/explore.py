@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from .kinds import Safeguard
+from .kinds import Row, of_rows
 
 _STRIKING: Final = "labkit/simulation/striking.py"
+_LOOP: Final = "labkit/simulation/faults.py"
 _PLAYING: Final = "labkit/simulation/playing.py"
 _EXPLORE: Final = "labkit/simulation/explore.py"
 _JUDGES: Final = "labkit/simulation/judge.py"
@@ -17,7 +18,7 @@ _RUNS: Final = "tests/simulation/test_explore.py::"
 _DRAWN: Final = "tests/teaching/test_strip.py::"
 
 # name, file, old, new, and the test that must go red
-_LIST: Final[tuple[tuple[str, str, str, str, str], ...]] = (
+_LIST: Final[tuple[Row, ...]] = (
     (
         "a crash is final whatever the code catches",
         _PLAYING,
@@ -47,6 +48,48 @@ _LIST: Final[tuple[tuple[str, str, str, str, str], ...]] = (
         f"{_FAULTS}test_no_line_is_recorded_after_a_crash",
     ),
     (
+        "a kill strikes only where there is a process",
+        _STRIKING,
+        "            if owner(task) is not None:\n",
+        "            if True:\n",
+        f"{_FAULTS}test_a_kill_and_a_freeze_strike_where_a_task_of_a_process_suspends",
+    ),
+    (
+        "a freeze strikes once, though the task comes to its wake-up again",
+        _STRIKING,
+        "if fault in self._world.struck or killed(task):",
+        "if killed(task):",
+        f"{_FAULTS}test_a_freeze_as_a_task_wakes_holds_that_wake_up_back",
+    ),
+    (
+        "what was killed is not struck again",
+        _STRIKING,
+        "if fault in self._world.struck or killed(task):",
+        "if fault in self._world.struck:",
+        f"{_FAULTS}test_what_was_killed_is_not_struck_again",
+    ),
+    (
+        "a process that is stopped as its task wakes does not wake",
+        _LOOP,
+        "        if self.processes.any and self.processes.keeps(handle):  # that",
+        "        if False:  # that",
+        f"{_FAULTS}test_a_freeze_as_a_task_wakes_holds_that_wake_up_back",
+    ),
+    (
+        "the suspension of a task that was killed is no point",
+        _LOOP,
+        " or killed(task)):",
+        "):",
+        f"{_FAULTS}test_where_a_process_kills_itself_there_is_no_point",
+    ),
+    (
+        "a tick of a kill opens where its own task stood",
+        _STRIP,
+        "if suspends or fault.kind in PROCESS_FAULTS:",
+        "if suspends:",
+        f"{_DRAWN}test_a_kill_and_a_freeze_of_a_process_have_rows_of_their_own",
+    ),
+    (
         "a timeout leaves as one",
         _STRIKING,
         "            if self.expired:\n",
@@ -63,8 +106,8 @@ _LIST: Final[tuple[tuple[str, str, str, str, str], ...]] = (
     (
         "a timeout cancels the client and no other task",
         _STRIKING,
-        "                self._client.cancel()",
-        "                task.cancel()",
+        "            self._client.cancel()",
+        "            task.cancel()",
         f"{_FAULTS}test_a_timeout_cancels_the_client_whatever_task_has_come_to_the_point",
     ),
     (
@@ -191,7 +234,7 @@ _LIST: Final[tuple[tuple[str, str, str, str, str], ...]] = (
     (
         "a crash opens at the last place of any task",
         _STRIP,
-        'if fault.kind in TASK_FAULTS and fault.phase == "waiting":',
+        "if suspends or fault.kind in PROCESS_FAULTS:",
         "if True:",
         f"{_DRAWN}test_a_crash_opens_at_the_last_place_of_any_task",
     ),
@@ -232,7 +275,4 @@ _LIST: Final[tuple[tuple[str, str, str, str, str], ...]] = (
     ),
 )
 
-SAFEGUARDS = tuple(
-    Safeguard(name=name, file=file, old=old, new=new, red=(red,))
-    for name, file, old, new, red in _LIST
-)
+SAFEGUARDS: Final = of_rows(_LIST)

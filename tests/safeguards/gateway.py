@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.safeguards.kinds import Safeguard
+from .kinds import Row, of_rows
 
 SHELL: Final = "labkit/services/shell.py"
 TREE: Final = "labkit/services/process_tree.py"
@@ -34,7 +34,7 @@ _FAILS: Final = (
 _WIDELY: Final = f"{_TURNS}test_each_answer_of_a_turn_goes_at_once_to_all_who_have_written_in_it"
 
 # name, file, old, new, and the tests that must go red
-_LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
+_LIST: Final[tuple[Row, ...]] = (
     (
         "a program is in a session of its own",
         SHELL,
@@ -469,7 +469,4 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
 )
 
-SAFEGUARDS: Final = tuple(
-    Safeguard(name=name, file=file, old=old, new=new, red=red)
-    for name, file, old, new, red in _LIST
-)
+SAFEGUARDS: Final = of_rows(_LIST)

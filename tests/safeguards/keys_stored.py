@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.safeguards.kinds import Safeguard
+from .kinds import Row, of_rows
 
 SQL: Final = "labkit/stores/sql_keys.py"
 MEMORY: Final = "labkit/stores/memory.py"
@@ -12,34 +12,37 @@ OPENING: Final = "labkit/stores/opening.py"
 ERRORS: Final = "labkit/stores/errors.py"
 
 _KEYS: Final = "tests/stores/test_keys.py::test_"
-_FORGET: Final = "only_final_records_that_have_expired_are_forgotten"
-_WAITING: Final = "those_that_wait_for_a_person_are_listed_for_their_tenant_the_oldest_first"
-_WAIT: Final = "a_writer_waits_for_its_turn_while_the_loop_goes_on"
-_LOCKED: Final = "a_database_that_stays_locked_is_told_by_name_and_nothing_is_written"
-_CLOCK: Final = "the_time_is_the_databases_and_never_the_workers[sqlite]"
-_TWO: Final = "a_store_that_looks_and_then_writes_lets_two_have_the_effect"
-_OTHER: Final = "the_same_key_of_another_tenant_is_another_key"
+_OPENED: Final = "tests/stores/test_opening.py::test_"
+_FORGET: Final = f"{_KEYS}only_final_records_that_have_expired_are_forgotten"
+_WAITING: Final = (
+    f"{_KEYS}those_that_wait_for_a_person_are_listed_for_their_tenant_the_oldest_first"
+)
+_WAIT: Final = f"{_KEYS}a_writer_waits_for_its_turn_while_the_loop_goes_on"
+_LOCKED: Final = f"{_KEYS}a_database_that_stays_locked_is_told_by_name_and_nothing_is_written"
+_CLOCK: Final = f"{_KEYS}the_time_is_the_databases_and_never_the_workers[sqlite]"
+_TWO: Final = f"{_KEYS}a_store_that_looks_and_then_writes_lets_two_have_the_effect"
+_OTHER: Final = f"{_KEYS}the_same_key_of_another_tenant_is_another_key"
 
-# name, file, old, new, and the tests of test_keys.py that must go red
-_LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
+# name, file, old, new, and the tests that must go red
+_LIST: Final[tuple[Row, ...]] = (
     (
         "a key has one row",
         SQL,
-        'sa.Column("tenant", _AnyText, primary_key=True),\n'
-        '    sa.Column("key", _AnyText, primary_key=True),',
-        'sa.Column("tenant", _AnyText, nullable=False),\n'
-        '    sa.Column("key", _AnyText, nullable=False),',
+        'sa.Column("tenant", AsJSON, primary_key=True),\n'
+        '    sa.Column("key", AsJSON, primary_key=True),',
+        'sa.Column("tenant", AsJSON, nullable=False),\n'
+        '    sa.Column("key", AsJSON, nullable=False),',
         (
-            "a_key_is_inserted_once_whatever_its_second_owner_wants[sqlite]",
-            "of_many_who_write_at_once_one_wins[sqlite]",
+            f"{_KEYS}a_key_is_inserted_once_whatever_its_second_owner_wants[sqlite]",
+            f"{_KEYS}of_many_who_write_at_once_one_wins[sqlite]",
             f"{_TWO}[sqlite-a new key-as it is]",
         ),
     ),
     (
         "the tenant is part of a stored key",
         SQL,
-        'sa.Column("tenant", _AnyText, primary_key=True)',
-        'sa.Column("tenant", _AnyText, nullable=False)',
+        'sa.Column("tenant", AsJSON, primary_key=True)',
+        'sa.Column("tenant", AsJSON, nullable=False)',
         (f"{_OTHER}[sqlite]",),
     ),
     (
@@ -55,9 +58,9 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         "(KEYS.c.version == old.version) & (KEYS.c.since == old.since)",
         "KEYS.c.since == old.since",
         (
-            "who_writes_over_an_old_version_is_refused[sqlite]",
-            "of_many_who_write_at_once_one_wins[sqlite]",
-            "a_claim_that_was_taken_over_meanwhile_keeps_the_newer_ones_result[sqlite]",
+            f"{_KEYS}who_writes_over_an_old_version_is_refused[sqlite]",
+            f"{_KEYS}of_many_who_write_at_once_one_wins[sqlite]",
+            f"{_KEYS}a_claim_that_was_taken_over_meanwhile_keeps_the_newer_ones_result[sqlite]",
             f"{_TWO}[sqlite-a dead executor's-as it is]",
         ),
     ),
@@ -66,7 +69,7 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         SQL,
         "(KEYS.c.version == old.version) & (KEYS.c.since == old.since)",
         "KEYS.c.version == old.version",
-        ("who_has_seen_a_record_that_was_forgotten_and_made_anew_is_refused[sqlite]",),
+        (f"{_KEYS}who_has_seen_a_record_that_was_forgotten_and_made_anew_is_refused[sqlite]",),
     ),
     (
         "what is compared is not put in where nothing is",
@@ -74,8 +77,8 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         "if old is None:",
         "if old is None or new.version > 0:",
         (
-            "what_is_not_kept_any_more_is_not_written_over[sqlite]",
-            "who_writes_over_an_old_version_is_refused[sqlite]",
+            f"{_KEYS}what_is_not_kept_any_more_is_not_written_over[sqlite]",
+            f"{_KEYS}who_writes_over_an_old_version_is_refused[sqlite]",
         ),
     ),
     (
@@ -83,14 +86,14 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         SQL,
         ".values(_row(new)).on_conflict_do_nothing()",
         ".values(_row(new))",
-        ("a_key_is_inserted_once_whatever_its_second_owner_wants[sqlite]",),
+        (f"{_KEYS}a_key_is_inserted_once_whatever_its_second_owner_wants[sqlite]",),
     ),
     (
         "an insert says whether it was done, on PostgreSQL too",
         SQL,
         '{"preserve_rowcount": True}',
         '{"preserve_rowcount": False}',
-        ("a_key_is_inserted_once_whatever_its_second_owner_wants[postgresql]",),
+        (f"{_KEYS}a_key_is_inserted_once_whatever_its_second_owner_wants[postgresql]",),
     ),
     (
         "the time is the database's",
@@ -150,12 +153,13 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
     (
         "text is kept that a database refuses",
-        SQL,
-        "return json.dumps(value)",
-        "return json.dumps(value, ensure_ascii=False)",
+        "labkit/stores/tables.py",
+        "json.dumps(value, allow_nan=False)",
+        "json.dumps(value, ensure_ascii=False)",
         (
-            "a_record_comes_back_as_it_was_written_with_text_of_any_kind[half a pair-sqlite]",
-            "keys_and_tenants_of_any_text_are_told_apart[half a pair-sqlite]",
+            f"{_KEYS}a_record_comes_back_as_it_was_written_with_text_of_any_kind"
+            "[half a pair-sqlite]",
+            f"{_KEYS}keys_and_tenants_of_any_text_are_told_apart[half a pair-sqlite]",
         ),
     ),
     (
@@ -179,8 +183,8 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         "except ZeroDivisionError as error:",
         (
             _LOCKED,
-            "a_full_disk_is_told_by_name_and_what_was_kept_is_whole",
-            "a_table_that_is_gone_is_told_by_name[sqlite]",
+            f"{_KEYS}a_full_disk_is_told_by_name_and_what_was_kept_is_whole",
+            f"{_KEYS}a_table_that_is_gone_is_told_by_name[sqlite]",
         ),
     ),
     (
@@ -193,16 +197,9 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     (
         "a stopped program holds no lock",
         OPENING,
-        ', isolation_level="AUTOCOMMIT")',
-        ")",
-        ("a_program_that_is_stopped_after_a_write_holds_no_lock[sqlite]",),
-    ),
-    (
-        "a table that is there is used",
-        SQL,
-        "if_not_exists=True",
-        "if_not_exists=False",
-        ("records_outlive_their_store[sqlite]",),
+        'SQLKeyStore, begin="")',
+        'SQLKeyStore, begin="BEGIN")',
+        (f"{_KEYS}a_program_that_is_stopped_after_a_write_holds_no_lock[sqlite]",),
     ),
     (
         "in memory too a write is compared",
@@ -210,8 +207,9 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         "if self.kept.get((new.tenant, new.key)) != old:",
         "if False:",
         (
-            "a_key_is_inserted_once_whatever_its_second_owner_wants[memory]",
-            "who_writes_over_an_old_version_is_refused[memory]",
+            f"{_KEYS}a_key_is_inserted_once_whatever_its_second_owner_wants[memory]",
+            f"{_KEYS}who_writes_over_an_old_version_is_refused[memory]",
+            "tests/recovery/test_execution.py::test_a_hundred_calls_at_once_have_one_effect",
         ),
     ),
     (
@@ -235,20 +233,76 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
         "return [record for record in mine if record.handed_over]",
         (f"{_WAITING}[memory]",),
     ),
+    (
+        "in memory a record is forgotten from the second of its end",
+        MEMORY,
+        "kept.expires <= now]",
+        "kept.expires < now]",
+        (f"{_KEYS}a_record_is_forgotten_from_the_very_second_of_its_end[100.0-1-memory]",),
+    ),
+    (
+        "in a database a record is forgotten from the second of its end",
+        SQL,
+        "(KEYS.c.expires <= self._now)",
+        "(KEYS.c.expires < self._now)",
+        (f"{_KEYS}a_record_is_forgotten_from_the_very_second_of_its_end[100.0-1-sqlite]",),
+    ),
+    (
+        "two may make the table of keys at once",
+        "labkit/stores/tables.py",
+        "if not sa.inspect(engine).has_table(table.name):",
+        "if True:",
+        (f"{_KEYS}a_table_that_another_process_makes_at_the_same_moment_is_taken_as_it_is",),
+    ),
+    # --- opening, and what is told of errors
+    (
+        "a database in memory is refused, which each thread would have for itself",
+        OPENING,
+        'if url.database in (None, "", ":memory:"):',
+        "if False:",
+        (
+            f"{_OPENED}a_url_that_cannot_be_opened_is_refused_with_what_is_possible"
+            "[sqlite://-no file-open_key_store]",
+        ),
+    ),
+    (
+        "a connection that has ended is made anew",
+        OPENING,
+        "pool_pre_ping=True",
+        "pool_pre_ping=False",
+        (f"{_OPENED}a_connection_that_the_server_has_ended_meanwhile_is_made_anew",),
+    ),
+    (
+        "a writer to SQLite waits as long as is said",
+        OPENING,
+        'connect_args={"timeout": BUSY}',
+        "connect_args={}",
+        tuple(
+            f"{_OPENED}each_connection_to_sqlite_waits_for_its_turn_as_long_as_is_said[{kind}]"
+            for kind in ("open_stream_store", "open_key_store")
+        ),
+    ),
+    (
+        "a file that cannot change its journal now is opened all the same",
+        OPENING,
+        "with suppress(sqlite3.OperationalError):",
+        "with suppress():",
+        tuple(
+            f"{_OPENED}a_file_whose_readers_keep_it_from_its_other_journal_is_opened"
+            f"_all_the_same[{kind}]"
+            for kind in ("open_stream_store", "open_key_store")
+        ),
+    ),
+    (
+        "of a database's error only the first line is told",
+        ERRORS,
+        '.partition("\\n")[0]',
+        "",
+        (
+            "tests/stores/test_errors.py::"
+            "test_only_the_first_line_of_what_a_database_said_is_told_since_the_rest_quotes_keys",
+        ),
+    ),
 )
 
-_REFUSED: Final = "test_a_url_that_cannot_be_opened_is_refused_with_what_is_possible"
-
-SAFEGUARDS: Final = (
-    *(
-        Safeguard(name=name, file=file, old=old, new=new, red=tuple(_KEYS + test for test in red))
-        for name, file, old, new, red in _LIST
-    ),
-    Safeguard(
-        name="a database in memory is refused, which each thread would have for itself",
-        file=OPENING,
-        old='if url.database in (None, "", ":memory:"):',
-        new="if False:",
-        red=(f"tests/stores/test_opening.py::{_REFUSED}[sqlite://-no file-open_key_store]",),
-    ),
-)
+SAFEGUARDS: Final = of_rows(_LIST)

@@ -11,7 +11,10 @@ SAFEGUARDS = (
 )
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+Row = tuple[str, str, str, str, str | tuple[str, ...]]  # name, file, old, new, one test or several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,3 +35,20 @@ class Safeguard:
     def __post_init__(self) -> None:
         if not self.red or self.old == self.new:
             raise ValueError(f"safeguard {self.name!r} changes nothing, or names no test")
+
+
+def of_rows(rows: Iterable[Row], *, under: str = "") -> tuple[Safeguard, ...]:
+    """The rows of a table as safeguards; their files and tests are told from the root of the tree.
+
+    With `under` the files are told from there.
+    """
+    return tuple(
+        Safeguard(
+            name=name,
+            file=under + file,
+            old=old,
+            new=new,
+            red=(red,) if isinstance(red, str) else red,
+        )
+        for name, file, old, new, red in rows
+    )

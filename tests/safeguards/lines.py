@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.safeguards.kinds import Safeguard
+from .kinds import Row, of_rows
 
 TOOLS: Final = "labkit/recovery/tools.py"
 RECEIVING: Final = "labkit/recovery/stream/receiving.py"
@@ -41,7 +41,7 @@ _DESK: Final = "tests/scenarios/test_desk.py::"
 _CURSORS: Final = "tests/teaching/test_cursors.py::"
 
 # name, file, old, new, and the test that must go red
-_LIST: Final[tuple[tuple[str, str, str, str, str], ...]] = (
+_LIST: Final[tuple[Row, ...]] = (
     (
         "a call's key holds the tool",
         TOOLS,
@@ -321,7 +321,4 @@ _LIST: Final[tuple[tuple[str, str, str, str, str], ...]] = (
     ),
 )
 
-SAFEGUARDS: Final = tuple(
-    Safeguard(name=name, file=file, old=old, new=new, red=(red,))
-    for name, file, old, new, red in _LIST
-)
+SAFEGUARDS: Final = of_rows(_LIST)

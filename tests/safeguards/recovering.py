@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.safeguards.kinds import Safeguard
+from .kinds import Row, of_rows
 
 CLIENT: Final = "labkit/recovery/stream/client.py"
 RECEIVING: Final = "labkit/recovery/stream/receiving.py"
@@ -26,7 +26,7 @@ _WIRE: Final = f"{_STREAMS}test_no_accident_on_the_wire_loses_doubles_or_splices
 _WRONG: Final = f"{_EXERCISES}test_a_typical_wrong_answer_is_told_its_case"
 
 # name, file, old, new, and the tests that must go red
-_LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
+_LIST: Final[tuple[Row, ...]] = (
     (
         "events that bring nothing new are not taken up again",
         RECEIVING,
@@ -208,7 +208,4 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
 )
 
-SAFEGUARDS: Final = tuple(
-    Safeguard(name=name, file=file, old=old, new=new, red=red)
-    for name, file, old, new, red in _LIST
-)
+SAFEGUARDS: Final = of_rows(_LIST)

@@ -135,9 +135,9 @@ _POLICY: Final = tuple(
         "::test_what_contradicts_itself_is_refused_and_names_the_field" + case,
     )
     for name, old, new, case in (
-        ("numbers that are none", "or not -MOST <= value <= MOST", "", "[first_wait-inf]"),
+        ("numbers that are none", " or amounts or ", " or ", "[first_wait--0.1]"),
         ("a retry after the deadline", 'if "deadline" in kinds:', "if False:", "[retry_on-value3]"),
-        ("no attempt at all", "and p.attempts >= 1,", ",", "[attempts-0]"),
+        ("no attempt at all", "(p.attempts >= 1,", "(True,", "[attempts-0]"),
         ("a backoff that shrinks", "(p.factor >= 1,", "(True,", "[factor-0.5]"),
         ("more jitter than wait", "(0 <= p.jitter <= 1,", "(True,", "[jitter-1.1]"),
         ("a stall that the deadline hides", "(p.stall <= p.total,", "(True,", "[stall-301]"),

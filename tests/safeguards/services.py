@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.safeguards.kinds import Safeguard
+from .kinds import Row, of_rows
 
 ANSWERS: Final = "labkit/services/answers.py"
 TELLING: Final = "labkit/services/telling.py"
@@ -23,7 +23,7 @@ _PROCESS: Final = "tests/services/test_process.py::"
 _PAGE: Final = "tests/browser/test_answer_page.py::"
 
 # name, file, old, new, and the tests that must go red
-_LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
+_LIST: Final[tuple[Row, ...]] = (
     (
         "owner check of an answer in memory",
         ANSWERS,
@@ -381,7 +381,4 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
 )
 
-SAFEGUARDS: Final = tuple(
-    Safeguard(name=name, file=file, old=old, new=new, red=red)
-    for name, file, old, new, red in _LIST
-)
+SAFEGUARDS: Final = of_rows(_LIST)

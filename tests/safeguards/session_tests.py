@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from .kinds import Safeguard
+from .kinds import of_rows
 
 _TURN: Final = "tests/recovery/test_turn.py::"
 _DISPATCH: Final = "tests/recovery/test_dispatch.py::"
@@ -226,7 +226,4 @@ _ROWS: Final = (
     ),
 )
 
-SAFEGUARDS: Final = tuple(
-    Safeguard(name=name, file=file, old=old, new=new, red=(red,))
-    for name, file, old, new, red in _ROWS
-)
+SAFEGUARDS: Final = of_rows(_ROWS)

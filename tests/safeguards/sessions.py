@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.safeguards.kinds import Safeguard
+from .kinds import Row, of_rows
 
 CANCEL: Final = "labkit/recovery/cancel.py"
 SESSION: Final = "labkit/recovery/session.py"
@@ -39,7 +39,7 @@ _FULL: Final = (
 )
 
 # name, file, old, new, and the tests that must go red
-_RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
+_RECOVERY: Final[tuple[Row, ...]] = (
     # --- cancel
     (
         "work that must end survives a second cancel",
@@ -245,7 +245,7 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
     (
         "a tool's clean-up survives a second cancel",
-        CALLS,
+        "labkit/recovery/cancel.py",
         "await to_the_end(asyncio.wait([task], timeout=CLEAN_UP))",
         "await asyncio.wait([task], timeout=CLEAN_UP)",
         (_PAIRS,),
@@ -283,8 +283,8 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
     (
         "a tool that hangs is given up",
-        CALLS,
-        "await asyncio.wait([task], timeout=limit)",
+        "labkit/recovery/cancel.py",
+        "await asyncio.wait([task], timeout=seconds)",
         "await asyncio.wait([task])",
         (
             f"{_CALLS}a_tool_that_hangs_is_given_up_after_its_limit_and_its_end_is_unknown",
@@ -561,7 +561,7 @@ _RECOVERY: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
 )
 
-_STORE: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
+_STORE: Final[tuple[Row, ...]] = (
     (
         "a session's file is replaced in one step",
         FILES,
@@ -818,7 +818,4 @@ _STORE: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
 )
 
-SAFEGUARDS: Final = tuple(
-    Safeguard(name=name, file=file, old=old, new=new, red=red)
-    for name, file, old, new, red in (*_RECOVERY, *_STORE)
-)
+SAFEGUARDS: Final = of_rows((*_RECOVERY, *_STORE))

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from .kinds import Safeguard
+from .kinds import of_rows
 
 _DISPATCH: Final = "tests/recovery/test_dispatch.py::"
 _TURNS: Final = "tests/services/test_turns.py::"
@@ -209,13 +209,15 @@ _ROWS: Final = (
         ),
     ),
     (
-        "a tool that heeds no cancel holds up nobody at its limit",
-        "labkit/recovery/calls.py",
+        "a tool or a service that heeds no cancel holds up nobody at its limit",
+        "labkit/recovery/cancel.py",
         "await to_the_end(asyncio.wait([task], timeout=CLEAN_UP))",
         "await to_the_end(asyncio.wait([task]))",
         (
             "tests/recovery/test_turn.py::"
             "test_a_tool_that_does_not_end_at_its_limit_holds_the_turn_for_a_bounded_time",
+            "tests/recovery/test_attempts.py::"
+            "test_a_service_that_heeds_no_cancel_is_left_to_itself",
         ),
     ),
     (
@@ -332,7 +334,4 @@ _ROWS: Final = (
     ),
 )
 
-SAFEGUARDS: Final = tuple(
-    Safeguard(name=name, file=file, old=old, new=new, red=red)
-    for name, file, old, new, red in _ROWS
-)
+SAFEGUARDS: Final = of_rows(_ROWS)

@@ -14,6 +14,7 @@ def _made(name: str, file: str, old: str, new: str, *red: str) -> Safeguard:
 _SAME = "test_loop.py::test_a_program_does_what_it_does_on_the_standard_loop"
 _FREEZE = "test_freeze.py::"
 _JUDGE = "test_judge.py::"
+_PROCESSES = "test_processes.py::"
 _NO = _JUDGE + "test_a_naive_scenario_shows_its_finding_and_no_other"
 
 _TIME = (
@@ -209,6 +210,136 @@ _ENDS = (
         "self._spend = lambda: False",
         "pass",
         "test_trace.py::test_nothing_is_added_to_a_sealed_trace",
+    ),
+)
+
+_DEAD = _PROCESSES + "test_of_a_killed_process_not_one_line_runs_and_the_other_goes_on"
+_THAW = "test_what_was_due_in_the_frozen_time_runs_at_the_thaw_in_the_order_in_which_it_was_due"
+
+_STANDING = (
+    _made(
+        "what stands still is kept",
+        "processes.py",
+        'if process is None or process.state == "running":',
+        "if True:",
+        _DEAD,
+        _PROCESSES + _THAW,
+    ),
+    _made(
+        "a killed process cleans up nothing",
+        "processes.py",
+        '            self.state = "killed"\n',
+        "            for task in self._loop.processes.owners:\n                task.cancel()\n",
+        _DEAD,
+    ),
+    _made(
+        "timers of a process stand still too",
+        "processes.py",
+        'if process is None or process.state == "running":',
+        'if process is None or process.state == "running" or handle._when:',
+        _PROCESSES + _THAW,
+        _PROCESSES + "test_whatever_a_process_starts_directly_or_not_dies_with_it[a_timer]",
+    ),
+    _made(
+        "at the thaw the order is the one in which things were due",
+        "processes.py",
+        "extendleft(reversed(self._kept))",
+        "extendleft(self._kept)",
+        _PROCESSES + _THAW,
+    ),
+    _made(
+        "what was due in the frozen time comes before what comes at the thaw",
+        "processes.py",
+        "extendleft(reversed(self._kept))",
+        "extend(self._kept)",
+        _PROCESSES + "test_a_timer_that_is_due_with_the_thaw_waits_behind_what_was_due_before",
+    ),
+    _made(
+        "a shorter freeze does not end a longer one",
+        "processes.py",
+        "self._until = max(self._until, thaw.when())",
+        "self._until = thaw.when()",
+        _PROCESSES + "test_of_two_freezes_that_overlap_the_later_end_counts[9-1-9]",
+    ),
+    _made(
+        "the thaw of a process is none of its own timers",
+        "processes.py",
+        "self._thaw, context=Context())",
+        "self._thaw)",
+        _PROCESSES + "test_a_process_that_freezes_itself_goes_on_to_its_next_suspension_and_thaws",
+    ),
+    _made(
+        "a killed process never thaws",
+        "processes.py",
+        'if self.state == "frozen" and',
+        "if",
+        _PROCESSES + "test_one_that_is_killed_while_it_is_frozen_never_thaws",
+    ),
+    _made(
+        "a killed process takes no more work",
+        "processes.py",
+        "        if not self.alive:\n            work.close()",
+        "        if False:\n            work.close()",
+        _PROCESSES + "test_a_killed_process_takes_no_more_work",
+    ),
+    _made(
+        "a task belongs to whom its context says",
+        "processes.py",
+        "_PROCESS.get() if context is None else context.get(_PROCESS)",
+        "_PROCESS.get()",
+        _PROCESSES + "test_what_a_kill_left_is_no_finding_and_what_is_only_frozen_is",
+    ),
+    _made(
+        "all processes go on as the loop closes",
+        "loop.py",
+        "        self.processes.any = False  # what",
+        "        pass  # what",
+        _PROCESSES + "test_when_the_loop_closes_their_tasks_end_in_the_usual_way",
+    ),
+    _made(
+        "what a process kept is given back as the loop closes",
+        "loop.py",
+        "        self.processes.release()\n",
+        "",
+        _PROCESSES + "test_when_the_loop_closes_their_tasks_end_in_the_usual_way",
+    ),
+    _made(
+        "a killed task is not left over",
+        "loop.py",
+        "if not (killed(t) or t.get_name().startswith(CLOSING))",
+        "if not t.get_name().startswith(CLOSING)",
+        _PROCESSES + "test_what_a_kill_left_is_no_finding_and_what_is_only_frozen_is",
+    ),
+    _made(
+        "an error of a killed process is nobody's to see",
+        "playing.py",
+        " if not killed(task)]",
+        "]",
+        _PROCESSES + "test_what_a_kill_left_is_no_finding_and_what_is_only_frozen_is",
+    ),
+    _made(
+        "a message tells who stands still",
+        "where.py",
+        " if still else ''",
+        " if False else ''",
+        _PROCESSES
+        + "test_a_deadlock_tells_which_task_waits_for_nothing_since_its_process_was_killed",
+        _PROCESSES + "test_to_wait_for_a_frozen_one_is_no_deadlock_and_a_livelock_tells_of_it",
+    ),
+    _made(
+        "a process needs a virtual loop",
+        "processes.py",
+        'if not isinstance(getattr(loop, "processes", None), Processes):',
+        "if loop is None:",
+        _PROCESSES + "test_a_process_outside_a_simulation_is_refused",
+    ),
+    _made(
+        "a freeze has an end",
+        "processes.py",
+        "or not 0 <= seconds < math.inf:",
+        "or seconds < 0:",
+        _PROCESSES + "test_a_freeze_needs_a_number_of_seconds[inf]",
+        _PROCESSES + "test_a_freeze_needs_a_number_of_seconds[nan]",
     ),
 )
 
@@ -446,8 +577,8 @@ _FAULTS = (
     _made(
         "a cancel strikes as the task wakes",
         "faults.py",
-        '        self._passes(task, passed - 1, "waking")\n        super()._call(handle)\n',
-        '        super()._call(handle)\n        self._passes(task, passed - 1, "waking")\n',
+        '        self._passes(task, passed - 1, "waking")\n        if self',
+        '        self.call_soon(self._passes, task, passed - 1, "waking")\n        if self',
         "test_faults.py::test_a_cancel_as_it_wakes_strikes_ahead_of_the_wake_up",
     ),
     _made(
@@ -569,4 +700,4 @@ _JUDGES = (
     ),
 )
 
-SAFEGUARDS = (*_TIME, *_ENDS, *_OUTSIDE, *_RECORDING, *_PRIVATE, *_FAULTS, *_JUDGES)
+SAFEGUARDS = (*_TIME, *_ENDS, *_STANDING, *_OUTSIDE, *_RECORDING, *_PRIVATE, *_FAULTS, *_JUDGES)

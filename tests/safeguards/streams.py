@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.safeguards.kinds import Safeguard
+from .kinds import Row, of_rows
 
 SSE: Final = "labkit/recovery/sse.py"
 LOG: Final = "labkit/recovery/event_log.py"
@@ -27,7 +27,7 @@ _CASES: Final = "tests/cases/"
 _STORES: Final = "tests/stores/test_streams.py::"
 
 # name, file, old, new, and the tests that must go red
-_LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
+_LIST: Final[tuple[Row, ...]] = (
     (
         "only CR, LF and CRLF end a line",
         SSE,
@@ -452,7 +452,4 @@ _LIST: Final[tuple[tuple[str, str, str, str, tuple[str, ...]], ...]] = (
     ),
 )
 
-SAFEGUARDS: Final = tuple(
-    Safeguard(name=name, file=file, old=old, new=new, red=red)
-    for name, file, old, new, red in _LIST
-)
+SAFEGUARDS: Final = of_rows(_LIST)

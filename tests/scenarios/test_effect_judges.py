@@ -142,6 +142,14 @@ def test_a_run_in_figures() -> None:
     assert counted(trace(calls(), told("unknown")))["losses"] == 0
 
 
+@pytest.mark.parametrize(("sevens", "duplicates"), [(0, 0), (1, 0), (2, 1), (3, 2)])
+def test_each_effect_beyond_the_first_of_one_thing_is_a_duplicate(
+    sevens: int, duplicates: int
+) -> None:
+    events = trace(calls(), calls(EIGHT), effect(EIGHT), *[effect()] * sevens)
+    assert counted(events)["duplicates"] == duplicates
+
+
 @pytest.mark.parametrize(
     ("later", "open_ones", "losses"),
     [

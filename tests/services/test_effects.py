@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from labkit.recovery.errors import ProviderError
-from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Request
+from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Known, Request
 from labkit.services.effects import CUES, KINDS, LATE, WORK, EffectService
 from labkit.simulation import Observer, Run, Scenario, Unknown, simulate
 
@@ -44,6 +44,11 @@ async def heard(service: EffectService, *, patience: float = 5.0) -> str:
         return error.kind
 
 
+async def again(service: EffectService) -> list[str]:
+    """The same request two times."""
+    return [await heard(service), await heard(service)]
+
+
 # cue -> what is heard, and how many effects there are
 TOLD = {
     "ok": ("charge 1", 1),
@@ -69,9 +74,8 @@ def test_the_words_of_a_cue_are_true(cue: str) -> None:
     assert ("nothing happens" in words) == (not run.ledger)
     assert ("an error comes" in words) == (run.result in ("connect", "server"))
     assert ("no answer comes" in words) == (run.result == "nothing" and cue != "late")
-    assert [effect.time for effect in run.ledger] != [LATE] or words.startswith(
-        "it happens after 12 s"
-    )
+    late = [effect.time for effect in run.ledger] == [LATE]
+    assert words.startswith("it happens after 12 s") == late
 
 
 def test_an_effect_is_real_before_its_answer_is_there() -> None:
@@ -93,18 +97,10 @@ def test_a_client_that_gives_up_changes_nothing() -> None:
 
 
 def test_after_the_last_cue_all_goes_well() -> None:
-    async def twice(service: EffectService) -> list[str]:
-        return [await heard(service), await heard(service)]
-
-    assert played(twice, cues=["refuse"]).result == ["connect", "charge 1"]
+    assert played(again, cues=["refuse"]).result == ["connect", "charge 1"]
 
 
 # --- what each kind promises
-
-
-async def again(service: EffectService) -> list[str]:
-    """The same request two times."""
-    return [await heard(service), await heard(service)]
 
 
 @pytest.mark.parametrize(("kind", "effects"), [("payment", 1), ("ticket", 2), ("mail", 2)], ids=str)
@@ -115,12 +111,15 @@ def test_only_a_payment_keeps_repeats_apart(kind: str, effects: int, cue: str) -
     assert {effect.name for effect in run.ledger} == {KINDS[kind]}
 
 
-def test_a_repeat_that_overtakes_the_first_joins_it() -> None:
-    async def beside(service: EffectService) -> list[str]:
-        return await asyncio.gather(heard(service), heard(service))
+@pytest.mark.parametrize(("kind", "effects"), [("payment", 1), ("ticket", 2), ("mail", 2)])
+def test_two_requests_at_once_are_one_effect_only_where_the_service_keeps_them_apart(
+    kind: str, effects: int
+) -> None:
+    async def beside(service: EffectService) -> set[str]:
+        return set(await asyncio.gather(heard(service), heard(service)))
 
-    run = played(beside)
-    assert (run.result, len(run.ledger)) == (["charge 1", "charge 1"], 1)
+    run = played(beside, kind)
+    assert (len(run.result), len(run.ledger)) == (effects, effects)
 
 
 def test_a_payment_that_failed_before_its_effect_can_be_made_again() -> None:
@@ -184,6 +183,18 @@ def test_a_request_can_be_called_off_until_its_effect(
     cue = "late" if state == NOT_DONE else "lose_answer"
     run = played(asked, "ticket", cues=[cue])
     assert (run.result, len(run.ledger)) == (state, effects)
+
+
+def test_what_is_called_off_too_late_still_gives_its_answer() -> None:
+    async def too_late(service: EffectService) -> tuple[str, Known]:
+        asked = asyncio.create_task(service.perform(REQUEST), name="asked")
+        await asyncio.sleep(WORK / 2)  # its word comes after the effect, and before the answer
+        known = await service.call_off(REQUEST)
+        assert not asked.done()
+        return await asked, known
+
+    run = played(too_late, "ticket")
+    assert run.result == ("open_ticket 1", Known(DONE, "open_ticket 1"))
 
 
 def test_a_key_that_is_forgotten_is_a_new_one() -> None:

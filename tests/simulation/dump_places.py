@@ -26,7 +26,7 @@ def dumped(run: Any) -> dict[str, Any]:
 
 
 # What needs a library, and the crowds of 200 clients with 60,000 places each.
-LEFT_OUT = "sdk. frameworks. budgets.langgraph budgets.nested budgets.storm".split()
+LEFT_OUT = "sdk. frameworks. leases. budgets.langgraph budgets.nested budgets.storm".split()
 
 
 def main(mechanism: str, step: str) -> None:

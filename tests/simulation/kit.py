@@ -1,10 +1,11 @@
-"""What the tests of this room share: a scenario around any client, and a way to run a coroutine."""
+"""What the tests of this room share: a scenario around any client, one of two workers, a loop."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from labkit.simulation import Event, Observer, Scenario
+from labkit.simulation import Event, Observer, Process, Scenario
 from labkit.simulation.loop import VirtualLoop
 
 Client = Callable[[Any, Any, Observer], Awaitable[Any]]
@@ -14,6 +15,28 @@ def scenario(client: Client, **fields: Any) -> Scenario:
     """A scenario whose provider is None, around `client`."""
     chosen = {"name": "test", "claim": "", "script": None, "make": lambda script, observe: None}
     return Scenario(client=client, **(chosen | fields))
+
+
+async def two_workers(provider: Any, policy: Any, observe: Observer) -> str:
+    """One dies, one sleeps; the client goes on until the second is through."""
+
+    async def work(tell: Observer) -> str:
+        try:
+            for step in range(3):
+                await asyncio.sleep(1)
+                tell("step", number=step)
+        finally:
+            tell("tidied")
+        return "done"
+
+    tellers = [observe.of(name) for name in ("worker-1", "worker-2")]
+    dies, sleeps = (Process(name, observe.of(name)) for name in ("worker-1", "worker-2"))
+    dies.start(work(tellers[0]))
+    task = sleeps.start(work(tellers[1]))
+    await asyncio.sleep(1.5)
+    dies.kill()
+    sleeps.freeze(12.0)
+    return await task
 
 
 def virtually(program: Coroutine[Any, Any, Any]) -> Any:

@@ -25,7 +25,7 @@ from labkit.simulation import (
 from labkit.simulation.explore import MOST_PAIRS
 from labkit.simulation.faults import KINDS, PHASES
 
-from .kit import scenario
+from .kit import scenario, two_workers
 from .pythons import run
 
 
@@ -283,6 +283,7 @@ def test_it_says_in_one_line_what_was_found() -> None:
         ({"faults": None}, "no fault None"),
         ({"faults": []}, "name a kind of fault: cancel"),
         ({"faults": "reorder"}, "nothing to explore: test has no point for reorder"),
+        ({"faults": ("kill", "freeze")}, "test has no point for kill, freeze"),
         ({"faults": "cancel", "pairs": -1}, "pairs is a number of runs"),
         ({"faults": "cancel", "pairs": 1.5}, "pairs is a number of runs"),
         ({"faults": "cancel", "pairs": None}, "pairs is a number of runs"),
@@ -351,9 +352,35 @@ def test_all_stands_for_every_kind() -> None:
     asked = scenario(two_waits)
     found = explore(asked, faults="all")
     assert found == explore(asked, faults=KINDS)
-    assert found.nowhere == ("disconnect", "stall", "cut", "lose", "duplicate", "reorder")
+    in_steps = ("disconnect", "stall", "cut", "lose", "duplicate", "reorder")
+    assert found.nowhere == ("kill", "freeze", *in_steps)
     assert explore(asked, faults="cancel").nowhere == ()
     assert {row["fault"] for row in found.by_kind} == {"cancel", "timeout", "crash"}
+
+
+def test_a_scenario_with_processes_is_killed_and_frozen_everywhere() -> None:
+    asked = scenario(two_workers, judges=JUDGES)
+    found = explore(asked, faults=("kill", "freeze"))
+    asked_for = [
+        (Fault(kind, point.number, point.task, phase),)
+        for kind in ("kill", "freeze")
+        for phase in PHASES
+        for point in points(asked, kind)
+    ]
+    dead = [each for each in asked_for if each[0].task == "worker-1" and each[0].point == 1]
+    never = [each for each in dead if each[0].phase == "waking"]  # the client kills it before
+    assert [each.faults for each in found.outcomes] == [e for e in asked_for if e not in never]
+    assert found.missed == len(never) == 2
+    ended = {(each.faults[0].kind, each.point.task): each.verdict for each in found.outcomes}
+    assert ended == {
+        ("kill", "worker-1"): "held",
+        ("kill", "worker-2"): "unresolved",
+        ("freeze", "worker-1"): "held",
+        ("freeze", "worker-2"): "held",
+    }  # the client waits for the second worker, and the first one's end changes nothing for it
+    assert found.nowhere == ()
+    for outcome in found.outcomes:
+        assert found.run(outcome).hash == simulate(asked, faults=outcome.faults).hash
 
 
 PROGRAM = """

@@ -11,6 +11,7 @@ from labkit.simulation import (
     Fault,
     Observer,
     Point,
+    Process,
     Run,
     SimulationError,
     Unknown,
@@ -18,6 +19,7 @@ from labkit.simulation import (
     simulate,
 )
 from labkit.simulation.errors import Crashed
+from labkit.simulation.faults import FROZEN
 
 from .kit import kinds, line_of, scenario
 
@@ -138,7 +140,7 @@ def test_the_same_fault_gives_the_same_run() -> None:
         (
             lambda: Fault("explode", 0),
             Unknown,
-            "there is: cancel, timeout, crash, disconnect, stall",
+            "there is: cancel, timeout, kill, freeze, crash, disconnect",
         ),
         (lambda: Fault("cancel", 0, phase="later"), Unknown, "there is: waiting, waking"),
         (lambda: Fault([], 0), Unknown, r"no fault \[\]; there is: cancel"),  # type: ignore
@@ -322,6 +324,112 @@ def test_a_fault_does_not_strike_a_task_that_is_only_closed() -> None:
     assert tasks == [("client", 0), ("late", 0)]
     fault = Fault("cancel", 1, "late")
     assert simulate(scenario(client), faults=fault).missed == (fault,)
+
+
+# A kill and a freeze: of the whole process of the task that has come to the point
+
+
+async def a_worker(provider: Any, policy: Any, observe: Observer) -> str:
+    """One process of two tasks, beside a task of nobody's."""
+
+    async def works(name: str) -> None:
+        for number in range(2):
+            await asyncio.sleep(1)
+            observe(name, number=number)
+
+    async def serves() -> None:
+        await asyncio.gather(works("works"), works("renews"))
+
+    Process("worker", observe.of("worker")).start(serves())
+    await works("watches")
+    await asyncio.sleep(100)
+    return "done"
+
+
+def test_a_kill_and_a_freeze_strike_where_a_task_of_a_process_suspends() -> None:
+    asked = scenario(a_worker)
+    found = points(asked, "kill")
+    assert found == points(asked, "freeze")
+    assert [(point.task, point.number) for point in found] == [
+        ("worker", 0),
+        ("works", 0),
+        ("works 2", 0),
+        ("works", 1),
+        ("works 2", 1),
+    ]
+    assert found == [point for point in points(asked) if point.task != "client"]
+    assert points(scenario(helped), "kill") == []
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("kind", ["kill", "freeze"])
+def test_at_every_such_point_all_of_the_process_stands_still_and_nothing_else(
+    kind: str, phase: str
+) -> None:
+    for point in points(scenario(a_worker), kind):
+        fault = Fault(kind, point.number, point.task, phase)
+        run = simulate(scenario(a_worker), faults=fault)
+        assert (run.struck, run.result) == ((fault,), "done")
+        (at,) = [event.index for event in run.trace if event.kind == "fault"]
+        assert (run.trace[at]["task"], run.trace[at]["phase"]) == (point.task, phase)
+        before = [event.kind for event in run.trace[:at]]
+        stopped = run.trace[at + 1]
+        assert (stopped.actor, stopped.kind) == ("worker", {"kill": "killed"}.get(kind, "frozen"))
+        later = [(event.time, event.kind) for event in run.trace[at + 2 :]]
+        others = [each for each in later if each[1] in ("works", "renews", "thawed")]
+        thaw = stopped.time + FROZEN
+        assert all(time >= thaw for time, _ in others)
+        assert [each for each in others if each[1] == "thawed"] == [(thaw, "thawed")] * (
+            kind == "freeze"
+        )
+        told = before + [what for _, what in later]
+        assert told.count("watches") == 2
+        worked = 2 if kind == "freeze" else before.count("works")
+        assert told.count("works") == worked
+
+
+def test_a_freeze_as_a_task_wakes_holds_that_wake_up_back() -> None:
+    run = simulate(scenario(a_worker), faults=Fault("freeze", 0, "works", "waking"))
+    told = [(event.time, event.kind) for event in run.trace if event.kind != "watches"]
+    assert told[:3] == [(1, "fault"), (1, "frozen"), (61, "thawed")]
+    assert told[3:7] == [(61, "works"), (61, "renews"), (62, "works"), (62, "renews")]
+
+
+@pytest.mark.parametrize("kind", ["kill", "freeze"])
+def test_a_task_in_no_process_is_neither_killed_nor_frozen(kind: str) -> None:
+    fault = Fault(kind, 0)
+    run = simulate(scenario(a_worker), faults=fault)
+    assert (run.missed, run.hash) == ((fault,), simulate(scenario(a_worker)).hash)
+
+
+def test_what_was_killed_is_not_struck_again() -> None:
+    faults = [Fault(kind, 0, "works") for kind in ("kill", "cancel", "freeze")]
+    run = simulate(scenario(a_worker), faults=[*faults, Fault("cancel", 0, "works 2", "waking")])
+    assert run.struck == (faults[0],)
+
+
+def test_where_a_process_kills_itself_there_is_no_point() -> None:
+    async def client(provider: Any, policy: Any, observe: Observer) -> None:
+        worker = Process("worker", observe.of("worker"))
+
+        async def work() -> None:
+            await asyncio.sleep(1)
+            worker.kill()
+            await asyncio.sleep(1)
+
+        worker.start(work())
+        await asyncio.sleep(5)
+
+    asked = scenario(client)
+    assert [(point.task, point.time) for point in points(asked, "kill")] == [("worker", 0)]
+    assert len(points(asked)) == 2
+
+
+def test_a_frozen_task_is_cancelled_as_it_wakes_at_the_thaw() -> None:
+    faults = [Fault("freeze", 0, "works"), Fault("cancel", 0, "works", "waking")]
+    run = simulate(scenario(a_worker), faults=faults)
+    times = [event.time for event in run.trace if event.kind == "fault"]
+    assert (run.struck, times) == (tuple(faults), [0, FROZEN])
 
 
 # What exploring finds

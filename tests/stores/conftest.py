@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, and a store of each kind."""
+"""A store of each kind."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -9,16 +9,9 @@ import pytest
 
 from labkit.stores import open_stream_store
 
-from .postgres import new_schema, serving
+from .postgres import new_schema
 
 KINDS = ["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.socket)]
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[str]:
-    """The URL of a server that ends with the tests."""
-    with serving() as url:
-        yield url
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from labkit.recovery.attempts import ExecutionPolicy
 from labkit.recovery.budget import Budget, BudgetLimits
+from labkit.recovery.cancel import to_the_end
 from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.execution import Executor
 from labkit.recovery.idempotency import SUCCEEDED, KeyRecord, KeyStore, Operation, Seen
-from labkit.recovery.policy import RetryPolicy
+from labkit.recovery.policy import ExecutionPolicy, RetryPolicy
 from labkit.stores import open_key_store
 
 from .hammer_ledger import Ledger, LedgerService
@@ -59,9 +59,9 @@ def tell(**told: Any) -> None:
 
 
 async def meet(window: str, key: str) -> None:
-    """Say where it is, and wait for a line."""
+    """Say where it is, and wait for a line, which is this window's whatever cancels come."""
     tell(at=window, key=key)
-    await asyncio.to_thread(sys.stdin.readline)
+    await to_the_end(asyncio.to_thread(sys.stdin.readline))
 
 
 class MeetingStore:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import sqlite3
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,19 +16,14 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from labkit.recovery import outcomes, service
-from labkit.recovery.attempts import ExecutionPolicy
-from labkit.recovery.budget import Budget, BudgetLimits
+from labkit.recovery import outcomes
 from labkit.recovery.errors import ProviderError
-from labkit.recovery.execution import Executor
 from labkit.recovery.idempotency import (
     FAILED,
     PENDING,
     SUCCEEDED,
     UNKNOWN,
     KeyRecord,
-    Operation,
-    claimed,
     ended,
     resolved,
 )
@@ -39,10 +34,23 @@ from labkit.recovery.service import Known, Request
 from labkit.stores import StoreDown, open_key_store
 from labkit.stores.memory import MemoryKeyStore
 from labkit.stores.sql_keys import KEYS, SQLKeyStore
+from tests.recovery import executing
+from tests.recovery.executing import (
+    CHARGE,
+    DOWN,
+    FOUND,
+    NOT_THERE,
+    NOT_YET,
+    REFUSED,
+    Shop,
+    Step,
+    Told,
+    claim,
+)
 from tests.services.processes import until
-from tests.simulation.kit import virtually
 
 from .conftest import KINDS
+from .postgres import new_schema
 
 Store = MemoryKeyStore | SQLKeyStore
 SQL = KINDS[1:]
@@ -255,6 +263,29 @@ def test_only_final_records_that_have_expired_are_forgotten(keys: Store) -> None
     run(program())
 
 
+def stopped(kind: str, folder: Path) -> Store:
+    """A store whose clock says 100."""
+    if kind == "memory":
+        return MemoryKeyStore(lambda: 100.0)
+    keys = open_key_store(f"sqlite:///{folder / 'keys.db'}")
+    assert isinstance(keys, SQLKeyStore)
+    keys._now = sa.literal_column("100.0", sa.Double)
+    return keys
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize(("expires", "gone"), [(99.0, 1), (100.0, 1), (101.0, 0)])
+def test_a_record_is_forgotten_from_the_very_second_of_its_end(
+    kind: str, expires: float, gone: int, tmp_path: Path
+) -> None:
+    async def program() -> None:
+        with closing(stopped(kind, tmp_path)) as keys:
+            await kept(keys, record(state=SUCCEEDED, expires=expires))
+            assert await keys.forget() == gone
+
+    run(program())
+
+
 @every_store
 def test_of_many_who_write_at_once_one_wins(keys: Store) -> None:
     def mine(number: int, version: int) -> KeyRecord:
@@ -318,6 +349,33 @@ def test_programs_that_open_a_new_database_at_once_all_find_its_table(url: str) 
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(opened, range(8))) == [None] * 8
+
+
+WAITS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+
+
+@pytest.mark.socket
+def test_a_table_that_another_process_makes_at_the_same_moment_is_taken_as_it_is(
+    postgresql: str,
+) -> None:
+    url = new_schema(postgresql)
+    engine = sa.create_engine(url)
+
+    async def program() -> None:
+        with engine.begin() as other, engine.connect() as looking:
+            looking.execution_options(isolation_level="AUTOCOMMIT")  # else it sees no change
+            other.execute(sa.schema.CreateTable(KEYS))
+            opening = asyncio.create_task(asyncio.to_thread(open_key_store, url))
+            await until(lambda: opening.done() or looking.exec_driver_sql(WAITS).scalar())
+            other.commit()
+            with closing(await opening) as keys:
+                new = await kept(keys, record())
+                assert (await keys.read(new.tenant, new.key)).record == new
+
+    try:
+        run(program())
+    finally:
+        engine.dispose()
 
 
 @every_database
@@ -457,261 +515,214 @@ def test_a_connection_that_breaks_in_a_write_is_told_and_the_next_call_has_a_new
     run(program())
 
 
-# --- the executor over each store
+# --- the executor over each database; that in memory is what tests/recovery and tests/cases have
 
-ORDER = Operation(tenant="acme", name="charge", resource="order-7", payload={"amount": 5})
-POLICY = ExecutionPolicy(
+QUICK = replace(
+    executing.POLICY,
     retry=RetryPolicy(retry_on=frozenset({"timeout"}), attempts=3, first_wait=0.0),
     look_up_wait=0.001,
-    lease=10.0,
-    ttl=100.0,
 )
-Step = Callable[[Request], Coroutine[Any, Any, str]]
+AT_ONCE: Any = {"seconds": 0.0, "effect": 0.0}
+DONE = Step(**AT_ONCE)
+LOST = Step(ProviderError("no answer", kind="timeout"), **AT_ONCE)
+DROPPED = replace(LOST, effect=None)
+NOT_CONNECTED = replace(REFUSED, seconds=0.0)
 
 
-@dataclass
-class Desk:
-    """A service in this process: `steps` are what its tries do, `known` what it says of them."""
+class Service(Told):
+    """A service that takes no time; a request waits for `may_end` where there is one."""
 
-    steps: list[Any] = field(default_factory=list)
-    known: list[Any] = field(default_factory=list)
-    atomic: bool = False
-    cancels: bool = False
-    remembers: float = math.inf
-    effects: list[str] = field(default_factory=list)
-    asked: int = 0
+    may_end: asyncio.Event | None = None
 
     async def perform(self, request: Request) -> str:
-        """The next step: "done", "lost" (its answer), "dropped", "refused", or a function."""
-        step = self.steps.pop(0) if self.steps else "done"
-        if callable(step):
-            await step()
-        if step == "refused":
-            raise ProviderError("no connection", kind="connect")
-        if step != "dropped":
-            self.effects.append(request.key)
-        if step in ("dropped", "lost"):
-            raise ProviderError("no answer", kind="timeout")
-        return f"receipt {len(self.effects)}"
-
-    async def look_up(self, request: Request) -> Known:
-        """What was said it would say; then what is so, where nothing was said."""
-        self.asked += 1
-        said = self.known.pop(0) if len(self.known) > 1 else [*self.known, "honest"][0]
-        if said == "down":
-            raise ProviderError("the look-up is down", kind="server")
-        if said == "honest":
-            count = len(self.effects)
-            return Known(service.DONE, f"receipt {count}") if count else Known(service.NOT_DONE)
-        return Known(said)
-
-    async def call_off(self, request: Request) -> Known:
-        """It cannot."""
-        raise AssertionError
+        """Wait, and do as the step says."""
+        if self.may_end:
+            await self.may_end.wait()
+        return await super().perform(request)
 
 
-def executor(keys: Store, owner: str = "worker-1", **policy: Any) -> Executor:
-    return Executor(keys, owner=owner, policy=replace(POLICY, **policy), random=Random(0))
+def service(*steps: Step, known: Sequence[Known | Exception] = (NOT_THERE,)) -> Service:
+    """What each request meets, the last step for ever, and what each look-up says."""
+    return Service(steps or [DONE], known, look_up_takes=0.0)
 
 
-async def execute(keys: Store, desk: Desk, owner: str = "worker-1", **policy: Any) -> Outcome:
+async def execute(keys: Store, asked: Told, owner: str = "worker-1", **policy: Any) -> Outcome:
     """One call, by an executor of its own."""
-    budget = Budget(BudgetLimits(), clock=asyncio.get_running_loop().time)
-    return await executor(keys, owner, **policy).execute(ORDER, desk, budget, tenant="acme")
+    shop = Shop(replace(QUICK, **policy), keys)
+    return await shop.execute(asked, by=shop.executor(owner))
 
 
 async def crashed_executor(keys: Store) -> None:
     """One that has claimed the key, and that nobody hears of again."""
-    mine = claimed(None, ORDER, "crashed", now=(await keys.read("acme", "")).now, length=10.0)
-    assert mine is not None
-    await kept(keys, mine)
-
-
-@dataclass
-class World:
-    """A store and its time: virtual in memory, and stored times that are moved in a database."""
-
-    keys: Store
-    run: Callable[[Coroutine[Any, Any, None]], None]
-    later: Callable[[float], Coroutine[Any, Any, None]]
+    await kept(keys, claim(now=(await keys.read("acme", "")).now))
 
 
 @pytest.fixture
-def world(url: str, keys: Store, monkeypatch: pytest.MonkeyPatch) -> World:
-    """The store with its time."""
-    if url == "memory:":
-        virtual = MemoryKeyStore(lambda: asyncio.get_running_loop().time())
-        return World(virtual, virtually, asyncio.sleep)
-    # Renewals that do not have to be waited for.
-    monkeypatch.setattr("labkit.recovery.claims.SHARE", 1000)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Renewals that do not have to be waited for."""
+    monkeypatch.setattr("labkit.recovery.renewal.SHARE", 1000)
+    monkeypatch.setattr("labkit.recovery.renewal.RUSH", 1000)
 
-    async def passes(seconds: float) -> None:
-        """In steps that a claim outlives if it is renewed between them."""
-        whole, rest = divmod(seconds, 5)
-        for step in [5.0] * int(whole) + [rest]:
-            await later(keys, step)
-            await _renewed(keys)
 
-    return World(keys, run, passes)
+async def passes(keys: Store, seconds: float) -> None:
+    """So much time, in steps that a claim outlives if it is renewed between them."""
+    whole, rest = divmod(seconds, 5)
+    for step in [5.0] * int(whole) + [rest]:
+        await later(keys, step)
+        await _renewed(keys)
 
 
 async def _renewed(keys: Store) -> None:
     """Give whoever is alive the time for a renewal; who is not renews nothing."""
     alive = any(task.get_name().startswith("renew") for task in asyncio.all_tasks())
     while alive:
-        seen, now = await keys.read("acme", ORDER.sent)
+        seen, now = await keys.read("acme", CHARGE.sent)
         assert seen is not None
         if seen.lease.until > now + 5.5:
             return
         await asyncio.sleep(0.002)
 
 
-@every_store
-def test_case_57a_a_retry_soon_after_a_crash_is_told_that_it_is_in_progress(world: World) -> None:
+@every_database
+def test_case_57a_a_retry_soon_after_a_crash_is_told_that_it_is_in_progress(keys: Store) -> None:
     async def program() -> None:
-        desk = Desk()
-        await crashed_executor(world.keys)
-        await world.later(1)
-        outcome = await execute(world.keys, desk)
-        assert (outcome.status, desk.effects) == (outcomes.DEDUPLICATED, [])
+        asked = service()
+        await crashed_executor(keys)
+        await passes(keys, 1)
+        outcome = await execute(keys, asked)
+        assert (outcome.status, asked.effects) == (outcomes.DEDUPLICATED, [])
         assert outcome.how.startswith("in_progress")
 
-    world.run(program())
+    run(program())
 
 
-@every_store
+@every_database
 @pytest.mark.parametrize(
     ("known", "status", "effects"),
     [
-        ([service.DONE], outcomes.RECONCILED, 0),
-        ([service.NOT_DONE], outcomes.SUCCEEDED, 1),
-        ([service.IN_FLIGHT], outcomes.UNKNOWN, 0),
-        (["down"], outcomes.MANUAL, 0),
+        (FOUND, outcomes.RECONCILED, 0),
+        (NOT_THERE, outcomes.SUCCEEDED, 1),
+        (NOT_YET, outcomes.UNKNOWN, 0),
+        (DOWN, outcomes.MANUAL, 0),
     ],
+    ids=["done", "not done", "in flight", "down"],
 )
 def test_case_57b_after_the_lease_the_service_is_asked_before_anything_is_done_again(
-    world: World, known: list[str], status: str, effects: int
+    keys: Store, known: Known | Exception, status: str, effects: int
 ) -> None:
     async def program() -> None:
-        desk = Desk(known=known)
-        await crashed_executor(world.keys)
-        await world.later(11)
-        outcome = await execute(world.keys, desk)
-        assert (outcome.status, len(desk.effects)) == (status, effects)
-        assert desk.asked >= 1
+        asked = service(known=[known])
+        await crashed_executor(keys)
+        await passes(keys, 11)
+        outcome = await execute(keys, asked)
+        assert (outcome.status, len(asked.effects)) == (status, effects)
+        assert asked.asked
 
-    world.run(program())
+    run(program())
 
 
-@every_store
-def test_case_57c_a_slow_call_that_lives_is_executed_once(world: World) -> None:
+@every_database
+@pytest.mark.usefixtures("often")
+def test_case_57c_a_slow_call_that_lives_is_executed_once(keys: Store) -> None:
     async def program() -> None:
-        begun, may_end = asyncio.Event(), asyncio.Event()
-
-        async def slow() -> None:
-            begun.set()
-            await may_end.wait()
-
-        desk = Desk(steps=[slow])
-        policy = {"limit": 90.0}
-        slow_one = asyncio.create_task(execute(world.keys, desk, "slow", **policy))
-        await begun.wait()
-        await world.later(50)
-        second = await execute(world.keys, desk, "quick")
+        asked = service()
+        asked.may_end = asyncio.Event()
+        slow_one = asyncio.create_task(execute(keys, asked, "slow", limit=90.0))
+        await until(
+            lambda: any(task.get_name().startswith("renew") for task in asyncio.all_tasks())
+        )
+        await passes(keys, 50)
+        second = await execute(keys, asked, "quick")
         assert second.how.startswith("in_progress")
-        may_end.set()
+        asked.may_end.set()
         assert (await slow_one).status == outcomes.SUCCEEDED
-        assert len(desk.effects) == 1
-        assert (await execute(world.keys, desk, "quick")).status == outcomes.REUSED
+        assert len(asked.effects) == 1
+        assert (await execute(keys, asked, "quick")).status == outcomes.REUSED
 
-    world.run(program())
+    run(program())
 
 
-@every_store
-def test_case_57d_what_failed_before_its_effect_may_be_executed_again(world: World) -> None:
+@every_database
+def test_case_57d_what_failed_before_its_effect_may_be_executed_again(keys: Store) -> None:
     async def program() -> None:
-        desk = Desk(steps=["refused"])
-        assert (await execute(world.keys, desk)).status == outcomes.FAILED
-        await world.later(1)
-        assert (await execute(world.keys, desk, "worker-2")).status == outcomes.SUCCEEDED
-        assert len(desk.effects) == 1
-        assert desk.asked == 0
+        asked = service(NOT_CONNECTED, DONE)
+        assert (await execute(keys, asked)).status == outcomes.FAILED
+        await passes(keys, 1)
+        assert (await execute(keys, asked, "worker-2")).status == outcomes.SUCCEEDED
+        assert (len(asked.effects), asked.asked) == (1, [])
 
-    world.run(program())
+    run(program())
 
 
-@every_store
-def test_case_57e_what_failed_after_its_effect_is_not_executed_again(world: World) -> None:
+@every_database
+def test_case_57e_what_failed_after_its_effect_is_not_executed_again(keys: Store) -> None:
     async def program() -> None:
-        desk = Desk(steps=["lost"], known=[service.IN_FLIGHT])
-        assert (await execute(world.keys, desk)).status == outcomes.UNKNOWN
-        await world.later(1)
-        assert (await execute(world.keys, desk, "worker-2")).status == outcomes.UNKNOWN
-        assert len(desk.effects) == 1
+        asked = service(LOST, known=[NOT_YET])
+        assert (await execute(keys, asked)).status == outcomes.UNKNOWN
+        await passes(keys, 1)
+        assert (await execute(keys, asked, "worker-2")).status == outcomes.UNKNOWN
+        assert len(asked.effects) == 1
 
-    world.run(program())
+    run(program())
 
 
-@every_store
+@every_database
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_case_57f_a_result_is_given_again_until_it_expires_and_then_it_runs_anew(
-    world: World, forgotten: bool
+    keys: Store, forgotten: bool
 ) -> None:
     async def program() -> None:
-        desk = Desk()
-        first = await execute(world.keys, desk)
-        await world.later(98)
-        again = await execute(world.keys, desk, "worker-2")
+        asked = service()
+        first = await execute(keys, asked)
+        await passes(keys, 98)
+        again = await execute(keys, asked, "worker-2")
         assert (again.status, again.result) == (outcomes.REUSED, first.result)
-        await world.later(3)
+        await passes(keys, 3)
         if forgotten:
-            assert await world.keys.forget() == 1
-        anew = await execute(world.keys, desk, "worker-2")
-        assert (anew.status, len(desk.effects)) == (outcomes.SUCCEEDED, 2)
+            assert await keys.forget() == 1
+        anew = await execute(keys, asked, "worker-2")
+        assert (anew.status, len(asked.effects)) == (outcomes.SUCCEEDED, 2)
 
-    world.run(program())
+    run(program())
 
 
-@every_store
+@every_database
 @pytest.mark.parametrize(
-    ("step", "known", "status", "tries", "sends"),
+    ("steps", "known", "status", "tries", "again"),
     [
-        ("lost", [], outcomes.RECONCILED, 1, 1),
-        ("dropped", [], outcomes.SUCCEEDED, 2, 1),
-        ("lost", ["down"], outcomes.MANUAL, 1, 1),
-        ("refused", [], outcomes.FAILED, 1, 0),
-        ("lost", [service.IN_FLIGHT, service.IN_FLIGHT, "honest"], outcomes.RECONCILED, 1, 1),
+        ([LOST], [FOUND], outcomes.RECONCILED, 1, outcomes.REUSED),
+        ([DROPPED, DONE], [NOT_THERE], outcomes.SUCCEEDED, 2, outcomes.REUSED),
+        ([LOST], [DOWN], outcomes.MANUAL, 1, outcomes.MANUAL),
+        ([NOT_CONNECTED, DONE], [], outcomes.FAILED, 1, outcomes.SUCCEEDED),
+        ([LOST], [NOT_YET, NOT_YET, FOUND], outcomes.RECONCILED, 1, outcomes.REUSED),
     ],
     ids=["reply_lost", "request_lost", "lookup_down", "refused", "eventual"],
 )
 def test_case_58_what_is_not_known_is_asked_and_never_sent_again_blindly(
-    world: World, step: str, known: list[str], status: str, tries: int, sends: int
+    keys: Store, steps: list[Step], known: list[Any], status: str, tries: int, again: str
 ) -> None:
     async def program() -> None:
-        desk = Desk(steps=[step], known=known)
-        outcome = await execute(world.keys, desk)
+        asked = service(*steps, known=known)
+        outcome = await execute(keys, asked)
         assert (outcome.status, len(outcome.attempts)) == (status, tries)
-        assert len(desk.effects) == sends
-        seen, _ = await world.keys.read("acme", ORDER.sent)
+        assert len(asked.effects) == (0 if status == outcomes.FAILED else 1)
+        seen, _ = await keys.read("acme", CHARGE.sent)
         assert seen is not None
         assert seen.handed_over == (status == outcomes.MANUAL)
-        await world.later(50)
-        again = await execute(world.keys, desk, "worker-2")
-        assert len(desk.effects) == 1
-        if status != outcomes.FAILED:
-            assert again.status == (status if seen.handed_over else outcomes.REUSED)
+        await passes(keys, 50)
+        assert (await execute(keys, asked, "worker-2")).status == again
+        assert len(asked.effects) == 1
 
-    world.run(program())
+    run(program())
 
 
-@every_store
+@every_database
 @pytest.mark.parametrize("happened", [True, False])
-def test_what_a_person_found_out_is_the_answer_from_then_on(world: World, happened: bool) -> None:
+def test_what_a_person_found_out_is_the_answer_from_then_on(keys: Store, happened: bool) -> None:
     async def program() -> None:
-        keys = world.keys
-        desk = Desk(steps=["lost"], known=["down"])
-        await execute(keys, desk)
-        await world.later(200)
+        asked = service(LOST, DONE, known=[DOWN])
+        await execute(keys, asked)
+        await passes(keys, 200)
         assert await keys.forget() == 0
         (waiting,) = await keys.waiting("acme")
         now = (await keys.read("acme", "")).now
@@ -719,22 +730,22 @@ def test_what_a_person_found_out_is_the_answer_from_then_on(world: World, happen
         assert await keys.swap(waiting, told)
         assert not await keys.swap(waiting, told)  # of two persons one is quicker
         assert await keys.waiting("acme") == []
-        outcome = await execute(keys, desk, "worker-2")
+        outcome = await execute(keys, asked, "worker-2")
         expected = outcomes.REUSED if happened else outcomes.SUCCEEDED
-        assert (outcome.status, len(desk.effects)) == (expected, 1 if happened else 2)
+        assert (outcome.status, len(asked.effects)) == (expected, 1 if happened else 2)
 
-    world.run(program())
+    run(program())
 
 
-@every_store
+@every_database
 def test_200_tasks_on_one_key_have_one_effect(keys: Store) -> None:
     async def program() -> None:
-        answered, all_answered = 0, asyncio.Event()
-        desk = Desk(steps=[all_answered.wait])
+        answered, asked = 0, service()
+        all_answered = asked.may_end = asyncio.Event()
 
         async def one(number: int) -> str:
             nonlocal answered
-            outcome = await execute(keys, desk, f"worker-{number}")
+            outcome = await execute(keys, asked, f"worker-{number}")
             answered += 1
             if answered == 199:
                 all_answered.set()
@@ -742,26 +753,25 @@ def test_200_tasks_on_one_key_have_one_effect(keys: Store) -> None:
 
         told = await asyncio.gather(*map(one, range(200)))
         assert sorted(told) == [outcomes.DEDUPLICATED] * 199 + [outcomes.SUCCEEDED]
-        assert desk.effects == [ORDER.sent]
-        assert (await execute(keys, desk)).status == outcomes.REUSED
+        assert len(asked.effects) == 1
+        assert (await execute(keys, asked)).status == outcomes.REUSED
 
     run(program())
 
 
-@every_store
+@every_database
 def test_a_claim_that_was_taken_over_meanwhile_keeps_the_newer_ones_result(keys: Store) -> None:
     async def program() -> None:
         await crashed_executor(keys)
-        old, now = await keys.read("acme", ORDER.sent)
+        old, now = await keys.read("acme", CHARGE.sent)
         assert old is not None
         await later(keys, 11)
-        desk = Desk(known=[service.NOT_DONE])
-        assert (await execute(keys, desk)).status == outcomes.SUCCEEDED
+        assert (await execute(keys, service())).status == outcomes.SUCCEEDED
         late = ended(old, SUCCEEDED, "late", now=now, ttl=100.0)
         assert not await keys.swap(old, late)
-        seen, _ = await keys.read("acme", ORDER.sent)
+        seen, _ = await keys.read("acme", CHARGE.sent)
         assert seen is not None
-        assert (seen.result, seen.lease.fence) == ("receipt 1", 2)
+        assert (seen.result, seen.lease.fence) == ("receipt", 2)
 
     run(program())
 
@@ -806,14 +816,14 @@ def test_a_store_that_looks_and_then_writes_lets_two_have_the_effect(
     async def program() -> None:
         store = kind(keys._engine)
         store.meet = asyncio.Barrier(2)
-        desk = Desk(known=[service.NOT_DONE])
+        asked = service()
         if dead:
             await crashed_executor(keys)
             await later(keys, 11)
         told = await asyncio.gather(
-            execute(store, desk, "worker-1"), execute(store, desk, "worker-2")
+            execute(store, asked, "worker-1"), execute(store, asked, "worker-2")
         )
-        assert len(desk.effects) == effects
+        assert len(asked.effects) == effects
         assert [outcome.status for outcome in told].count(outcomes.SUCCEEDED) == effects
 
     run(program())

@@ -8,16 +8,23 @@ import traitlets
 
 from labkit.teaching.controls import choice, heard, html
 
+from .conftest import Turns
 
-def test_a_button_that_is_pressed_while_a_picture_is_drawn_waits_for_it() -> None:
+
+def test_a_button_that_is_pressed_while_a_picture_is_drawn_waits_for_it(turns: Turns) -> None:
     drawing, pressed = Event(), Event()
     overtaken = []
 
     def draw() -> None:
         drawing.set()
-        overtaken.append(pressed.wait(0.3))
+        assert turns.waited_for.wait(30)
+        overtaken.append(pressed.is_set())
 
-    threads = [Thread(target=heard(act, html())) for act in (draw, pressed.set)]
+    def press() -> None:
+        pressed.set()
+        turns.waited_for.set()  # only where it did not wait: else it was set before
+
+    threads = [Thread(target=heard(act, html())) for act in (draw, press)]
     threads[0].start()
     assert drawing.wait(30)
     threads[1].start()

@@ -56,6 +56,17 @@ def test_only_the_key_of_the_order_has_neither_duplicates_nor_losses() -> None:
     assert "key of the amount" in clean[0]
 
 
+@pytest.mark.parametrize("cue", CUES)
+def test_a_row_is_clean_only_if_the_figure_is_0_for_every_cue(
+    cue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = grid()
+    values = {(way, each): float(each == cue) for way in WAYS for each in CUES}
+    values["hopes", cue] = 0.0
+    monkeypatch.setattr(type(shown), "values", values)
+    assert "0 in every cell: hopes\n" in shown.text()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("show", FIGURES)
 def test_every_figure_is_drawn_with_its_numbers_in_the_cells(kind: str, show: str) -> None:
@@ -73,7 +84,7 @@ def test_every_figure_is_drawn_with_its_numbers_in_the_cells(kind: str, show: st
 def test_a_cell_is_a_run_that_is_made_once() -> None:
     shown = labkit.grid()
     run = shown["tries again", "lose_answer"]
-    assert run is shown["tries", "lose answer".replace(" ", "_")]
+    assert run is shown["tries", "lose_answer"]
     assert [found.name for found in run.findings] == ["effect_repeated"]
     assert run.scenario.claim == "tries again, lose_answer, payment"
     shown.kind = "mail"
@@ -158,6 +169,18 @@ def test_a_cell_opens_its_run_and_another_choice_closes_it() -> None:
     assert cells(shown)["key of the order", "late"].tooltip.startswith(
         "key of the order, late: 14.2"
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cell_opens_the_run_of_the_service_that_is_chosen(kind: str) -> None:
+    shown = grid(next(other for other in KINDS if other != kind))
+    button = cells(shown)["tries again", "lose_answer"]
+    button.click()
+    shown.kind = kind
+    button.click()
+    *_, told, opened = shown.widget.children
+    assert f"effects.grid: tries again, lose_answer, {kind}" in told.value
+    assert len(opened.children) == 1
 
 
 def test_it_has_two_forms_and_names_what_it_does_not_know() -> None:

@@ -7,12 +7,17 @@ from threading import Thread
 import pytest
 
 import labkit
+from labkit.providers.script import Script
 from labkit.simulation import Fault
 from labkit.teaching.lanes import lanes
+from labkit.teaching.leases import leases
 from labkit.teaching.panel import Bench, Panel, panel
 from labkit.teaching.timeline import timeline
 from labkit.teaching.token import TokenError, from_token, token_of
+from tests.simulation.kit import two_workers
 from tests.teaching.test_views import markups, pictures
+
+from .conftest import Turns
 
 PHASES = ("while it waits", "as it wakes")
 
@@ -180,6 +185,17 @@ def test_a_panel_on_sessions_shows_where_each_message_goes() -> None:
     assert picture["alt"] == "now: " + lanes("sessions.gate").text()
 
 
+def test_a_panel_on_workers_shows_who_held_what() -> None:
+    shown = panel("leases.killed~lease=20")
+    _ = shown.widget
+    (picture,) = pictures(shown._picture.value)
+    assert picture["alt"] == "now: " + leases("leases.killed~lease=20").text()
+    shown._fields["lease"].value = 10.0
+    now, before = shown.model.run, shown.model.before
+    (picture,) = pictures(shown._picture.value)
+    assert picture["alt"] == leases(now, before, marks=("now: ", "before: ")).text()
+
+
 def test_a_room_that_makes_no_sense_is_refused_and_the_picture_stays() -> None:
     shown = panel("sessions.busy")
     _ = shown.widget
@@ -206,6 +222,9 @@ def test_only_faults_that_can_strike_are_offered_and_the_one_that_is_asked_for()
     assert kept._token.value == "stream.kept~cut@3"
     kept._token.value = "retry.stall"
     assert offered(kept) == ["none", *cancels, *steps]
+    own = panel(labkit.find("retry.stall").but(client=two_workers))
+    stops = [f"process {what} {phase}" for what in ("killed", "frozen") for phase in PHASES]
+    assert offered(own) == ["none", *cancels[:-1], *stops, "crash"]
     assert offered(panel("retry.stall~cut@3")) == ["none", *cancels, *steps, "connection cut"]
 
 
@@ -224,14 +243,15 @@ def test_any_scenario_can_be_shown_with_each_fault(name: str) -> None:
     model = bench(name)
     for kind in ("cancel", "timeout", "crash", "stall", "disconnect"):
         there = model.strikes(kind)
-        assert there or kind in ("stall", "disconnect")  # which need a provider with a script
+        scripted = isinstance(model.run.scenario.script, Script)
+        assert bool(there) == (scripted or kind not in ("stall", "disconnect"))
         for _, fault in there[:1]:
             model.strike(fault)
             assert model.run.struck == (fault,)
 
 
 def test_a_change_that_comes_while_the_panel_draws_waits_for_its_turn(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, turns: Turns
 ) -> None:
     shown = panel("retry.stall")
     assert shown.widget
@@ -239,13 +259,13 @@ def test_a_change_that_comes_while_the_panel_draws_waits_for_its_turn(
 
     def types() -> None:
         shown._fields["first_wait"].value = 99.0
+        turns.waited_for.set()  # only where its callback did not wait: else it was set before
 
     def slowly() -> None:
         if not reader:
             reader.append(Thread(target=types))
             reader[0].start()
-            while shown._fields["first_wait"].value != 99.0:
-                pass  # until the number is there, whose callback waits for us
+            assert turns.waited_for.wait(30)
         draw()
 
     monkeypatch.setattr(shown, "_draw_controls", slowly)

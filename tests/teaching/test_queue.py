@@ -100,7 +100,7 @@ def test_a_word_outlives_the_queue_and_the_kernel_and_can_be_changed(home: pathl
 
 
 def test_a_scenario_in_which_nothing_waits_is_refused_with_one_in_which_something_does() -> None:
-    for name in ("effects.happened", "retry.stall", "sessions.busy"):
+    for name in ("effects.happened", "retry.stall", "sessions.busy", "leases.killed"):
         with pytest.raises(SimulationError, match=f"nothing waits in {name}: try 'effects.manual'"):
             labkit.queue(name)
     with pytest.raises(Unknown, match="there is no scenario 'x'"):

@@ -14,6 +14,8 @@ import pytest
 import labkit
 from labkit.recovery.cancel import to_the_end
 
+from .checking import is_told_its_case
+
 Work = Callable[[], Awaitable[None]]
 
 
@@ -208,12 +210,7 @@ EARLIER = "work begins, keep begins, cancel, "
 def test_a_typical_wrong_answer_is_told_its_case(
     name: str, wrong: Any, case: str, words: str
 ) -> None:
-    checked = labkit.check(name, wrong)
-    assert not checked.solved
-    told = checked.text().splitlines()
-    assert told[1].startswith("Case: ")
-    assert case in told[1]
-    assert words in told[2]
+    is_told_its_case(name, wrong, case, words)
 
 
 def test_labkits_own_way_keeps_and_leaves() -> None:

@@ -14,6 +14,7 @@ import labkit
 from labkit.simulation import Exploration, SimulationError
 from labkit.teaching.said import texts
 from labkit.teaching.strip import LOOKS, Strip, row_of, strip, struck_at
+from tests.simulation.kit import two_workers
 from tests.teaching.test_views import pictures
 
 
@@ -62,8 +63,23 @@ def test_a_break_is_told_by_task_function_and_breakpoint_and_no_line_number() ->
 
 def test_a_kind_that_has_no_point_is_said() -> None:
     told = strip(explored("retry.stall", faults="all")).text().splitlines()
-    assert "  no point for: cut, lose, duplicate, reorder" in told
+    assert "  no point for: kill, freeze, cut, lose, duplicate, reorder" in told
     assert "no point" not in strip(explored("retry.stall", faults="stall")).text()
+
+
+def test_a_kill_and_a_freeze_of_a_process_have_rows_of_their_own() -> None:
+    found = explored("retry.stall", faults=("kill", "freeze"), client=two_workers)
+    shown = strip(found)
+    assert list(shown.model.rows) == [
+        f"process {what} {when}"
+        for what in ("killed", "frozen")
+        for when in ("while it waits", "as it wakes")
+    ]
+    told = shown.text()
+    assert "unresolved (Deadlock): process killed as it wakes, worker-2 in work" in told
+    for outcome in found.outcomes:
+        place = struck_at(found.run(outcome), outcome).place
+        assert place.task == outcome.point.task
 
 
 def test_a_task_that_stands_in_no_function_is_told_without_one() -> None:
@@ -260,7 +276,7 @@ def test_the_widget_says_what_did_not_count_and_what_the_verdicts_mean() -> None
 
     told = notes("retry.hammer", faults="all")
     assert "found without any fault, so not counted: retry_after_ignored" in told
-    assert "no point for: cut, lose, duplicate, reorder" in told
+    assert "no point for: kill, freeze, cut, lose, duplicate, reorder" in told
     assert "unresolved: nobody can tell" in told
     assert "refused:" not in told
     assert "refused: the client ended with an error by which" in notes("turn.stop")

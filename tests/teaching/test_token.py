@@ -71,7 +71,7 @@ def test_every_token_reads_back_and_needs_no_escape(
         ("retry.stall~attempts=2.5", "part 2", "whole number"),
         ("retry.stall~jitter=nan", "the policy contradicts itself", "jitter"),
         ("retry.stall~jitter=", "part 2", "a number is needed"),
-        ("retry.stall~explode@3", "part 2, 'explode@3'", "cancel, timeout, crash, disconnect"),
+        ("retry.stall~explode@3", "part 2, 'explode@3'", "cancel, timeout, kill, freeze, crash"),
         ("retry.stall~cancel@3", "part 2", "cancel@5wake"),
         ("retry.stall~cancel@3x", "part 2", "cancel@5wake"),
         ("retry.stall~timeout@3", "part 2", "timeout@task.5w"),

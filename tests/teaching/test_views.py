@@ -14,6 +14,7 @@ import pytest
 import labkit
 from labkit.simulation import Fault, Run
 from labkit.teaching.views import run_text, view_text
+from tests.simulation.kit import two_workers
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 
@@ -52,6 +53,15 @@ def test_a_fault_on_a_task_that_is_not_there_names_those_that_are() -> None:
     assert "did not strike, there is no task 'nobody'; there is: client, turn" in text
     text = run_text(labkit.simulate("retry.stall", faults=Fault("cancel", 99)))
     assert "did not strike, never reached" in text
+
+
+def test_a_kill_is_told_as_one_and_where_there_is_no_process_to_kill() -> None:
+    asked = labkit.find("retry.stall").but(client=two_workers)
+    faults = [Fault("kill", 0, "worker-1"), Fault("freeze", 0, "client", "waking")]
+    text = run_text(labkit.simulate(asked, faults=faults))
+    assert "faults    kill of worker-1 at point 0, while waiting: struck" in text
+    at = "freeze of client at point 0, as it wakes"
+    assert f"{at}: did not strike, never reached in a process" in text
 
 
 def test_a_timeout_and_a_crash_are_told_as_what_they_are() -> None:

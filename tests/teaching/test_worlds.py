@@ -14,7 +14,7 @@ from PIL import Image
 
 import labkit
 from labkit.scenarios.effects import KINDS, WAYS
-from labkit.simulation import Unknown
+from labkit.simulation import Finding, Unknown
 from labkit.teaching.said import texts
 from labkit.teaching.stepper import decided_at
 from labkit.teaching.worlds import Worlds, worlds
@@ -53,6 +53,16 @@ def test_each_world_is_told_by_what_the_model_is_told_its_effects_and_what_is_fo
     assert other.splitlines()[0] == (
         "It happened: the model is told succeeded; effects: 2; found: effect_repeated"
     )
+
+
+def test_a_world_is_headed_and_judged_by_all_that_was_found() -> None:
+    shown = worlds("tries again")
+    (first,) = shown.runs["happened"].findings
+    found = (first, Finding("key_stuck", first.event, "give a claim a lease that ends"))
+    shown.runs["happened"].findings = found  # as if its judges had said so
+    verdict, _, happened = shown.text().split("\n\n")
+    assert happened.splitlines()[0].endswith("; found: effect_repeated, key_stuck")
+    assert "where it happened (effect_repeated, key_stuck)." in verdict
 
 
 def test_the_caller_and_the_truth_have_a_lane_each() -> None:

@@ -1,0 +1,111 @@
+"""`python -m labkit worker --store URL`: does agent runs, as many workers on one store do.
+
+Start as many as you like, on PostgreSQL on several machines. Kill one, and another goes on with its
+runs when their leases are over; the effects are in a ledger, once each. Ctrl-C or SIGTERM hands
+every run back and ends the worker; a second one leaves at once.
+"""
+
+import argparse
+import asyncio
+import itertools
+import os
+import signal
+from contextlib import closing, suppress
+from types import FrameType
+from typing import Any
+
+from labkit.commands.environment import Missing
+from labkit.recovery.errors import RecoveryError
+from labkit.recovery.policy import is_amount
+from labkit.runs.following import LOOK
+from labkit.runs.jobs import Once, jobs
+from labkit.runs.manager import RunManager, RunPolicy, new_worker
+from labkit.runs.opening import open_run_store
+from labkit.services.ledger import Ledger, LedgerService
+from labkit.simulation.mask import scrub
+from labkit.stores import open_key_store
+from labkit.stores.errors import StoreDown, StoreError
+
+
+def main(arguments: list[str]) -> int:
+    """Do runs until a signal, or until there are none. Raises `Missing`."""
+    asked = _parser().parse_args(arguments)
+    if not is_amount(asked.pause):
+        raise Missing(f"--pause {asked.pause} is no number of seconds")
+    try:
+        policy = RunPolicy(lease=asked.lease, watchdog=asked.watchdog, capacity=asked.capacity)
+        service = LedgerService(Ledger(asked.ledger), asked.name)
+        url = asked.store
+        with closing(open_run_store(url)) as store, closing(open_key_store(url)) as keys:
+            once = Once(keys, service, worker=asked.name, lease=asked.lease)
+            doing = jobs(once, pause=asked.pause)
+            manager = RunManager(store, doing, worker=asked.name, policy=policy, observe=_say)
+            asyncio.run(_serve(manager, until_idle=asked.until_idle))
+    except (RecoveryError, StoreError) as error:
+        raise Missing(error) from error
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="python -m labkit worker",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "--store", metavar="URL", required=True, help="sqlite:///FILE or postgresql+psycopg://..."
+    )
+    made.add_argument("--ledger", metavar="FILE", default="effects.db", help="where effects stand")
+    policy = RunPolicy()
+    for name, what in (("lease", "of a run"), ("watchdog", "between two looks for runs")):
+        default = getattr(policy, name)
+        made.add_argument(f"--{name}", type=float, default=default, help=f"seconds {what}")
+    made.add_argument("--capacity", type=int, default=policy.capacity, help="runs at a time")
+    made.add_argument("--pause", type=float, default=0.5, help="seconds that a step takes")
+    made.add_argument("--name", default=new_worker(), help="one that no other worker has")
+    made.add_argument(
+        "--until-idle", action="store_true", help="end when no run waits or is being done"
+    )
+    return made
+
+
+async def _serve(manager: RunManager, *, until_idle: bool) -> None:
+    """Serve until SIGINT or SIGTERM, and hand the runs back; a second one leaves at once."""
+    loop, asked = asyncio.get_running_loop(), itertools.count(1)
+    ending = asyncio.Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if next(asked) > 1:
+            os._exit(128 + number)
+        loop.call_soon_threadsafe(ending.set)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    _say("serving", worker=manager.worker, jobs=",".join(manager.jobs))
+    serving = asyncio.create_task(manager.serve(), name="serve")
+    ends = [serving, asyncio.create_task(ending.wait(), name="signal")]
+    if until_idle:
+        ends.append(asyncio.create_task(_idle(manager), name="until idle"))
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    await manager.shutdown()
+    await serving
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    _say("ended", worker=manager.worker)
+
+
+async def _idle(manager: RunManager) -> None:
+    """Return when no run waits and none is being done, by whomever."""
+    while True:
+        seen = manager.store.news.count
+        with suppress(StoreDown):
+            if not await manager.store.left() and not manager.at_work:
+                return
+        await manager.store.news.after(seen, timeout=LOOK)
+
+
+def _say(kind: str, **details: Any) -> None:
+    """One line for whatever happens, without keys or line ends."""
+    if kind == "driven":  # what was kept or lost has told how it ended
+        return
+    told = [f"{name}={' '.join(scrub(str(value)).split())}" for name, value in details.items()]
+    print(kind, *told, flush=True)

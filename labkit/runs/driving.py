@@ -1,0 +1,128 @@
+"""One run in the hands of one worker: each step of its job is kept before the next one begins.
+
+Rules: a claim that is lost ends the work, and nothing is written any more; a cancel that is no
+loss hands the run back; whatever else the job raises becomes a state with a code. A store that is
+gone is asked again until it is back, or until the claim is lost.
+
+    driving = Driving(store, held, renewal, observe)
+    state = await driving.work(job)          # "completed", "awaiting_input", ... or "lost"
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any, Final
+
+from labkit.recovery.cancel import to_the_end
+from labkit.recovery.renewal import RUSH, Renewal
+from labkit.recovery.retry import Observe
+from labkit.recovery.run_states import RUNNING, LeaseLost
+from labkit.stores.errors import StoreDown
+
+from .codes import MOST, error_code, message
+from .job import Ask, Done, Job, Step, Work
+from .record import Held
+from .store import RunStore
+
+LOST: Final = "lost"
+Write = Callable[[Held], Awaitable[Held]]
+
+
+class Driving:
+    """`held` is what the worker knows of its run; `observe(kind, **details)` is told of it all."""
+
+    def __init__(self, store: RunStore, held: Held, renewal: Renewal, observe: Observe) -> None:
+        self.held = held
+        self._store = store
+        self._renewal = renewal
+        self._observe = observe
+
+    async def work(self, job: Job) -> str:
+        """Every step that is left; the state that the run has then, or "lost"."""
+        work = Work(self.held.run, self.held.lease.fence, self._renewal)
+        try:
+            if not isinstance(steps := job(work), AsyncGenerator):
+                raise TypeError(f"a job is an async generator of its steps, not {steps!r:.60}")
+            async with aclosing(steps):
+                async for step in steps:
+                    await self._keep(step)  # breakpoint: step kept
+                    if self.held.run.status != RUNNING or _cancelled():
+                        break
+            if self.held.run.status == RUNNING:
+                if _cancelled():  # whatever the job has made of that
+                    raise asyncio.CancelledError
+                await self._keep(Done())  # a job that ends without a word
+        except LeaseLost:
+            return LOST
+        except asyncio.CancelledError as error:
+            if not _cancelled():  # the job's own, which nobody has asked for
+                return await self._fail(error)
+            await self._hand_back()
+            raise
+        except Exception as error:
+            return await self._fail(error)
+        return self.held.run.status
+
+    async def _keep(self, step: Step | Ask | Done) -> None:
+        """Keep what the job has yielded, before it goes on."""
+        store = self._store
+        if isinstance(step, Step):
+            told = {"node": step.node, **step.data}
+            await self._write(
+                partial(store.step, data=_short(told), checkpoint=step.checkpoint), step=step.node
+            )
+        elif isinstance(step, Ask):
+            question = step.question[:MOST]
+            await self._write(partial(store.ask, question=question, checkpoint=step.checkpoint))
+        elif isinstance(step, Done):
+            await self._write(partial(store.finish, result=step.result, reason=step.reason))
+        else:
+            raise TypeError(f"a job yields Step, Ask or Done, not {step!r:.60}")
+
+    async def _fail(self, error: BaseException) -> str:
+        """Keep what ended it, so that nobody waits for a run that nobody does."""
+        code = error_code(error)
+        try:
+            await self._write(partial(self._store.fail, code=code, message=message(error)))
+        except LeaseLost:
+            return LOST
+        return self.held.run.status
+
+    async def _write(self, write: Write, **told: Any) -> None:
+        """Write, whatever cancels come meanwhile, and again while the store is gone."""
+        while True:
+            if self._renewal.lost:
+                raise LeaseLost(self._renewal.lost)
+            try:
+                await to_the_end(self._written(write))
+                break
+            except StoreDown as error:
+                self._observe("not_written", error=type(error).__name__)
+                await asyncio.sleep(self.held.lease.length / RUSH)
+        self._observe("kept", status=self.held.run.status, seq=self.held.run.seq, **told)
+
+    async def _written(self, write: Write) -> None:
+        try:
+            self.held = await write(self.held)
+        except LeaseLost as lost:  # breakpoint: late write
+            self._observe("late_write", told=str(lost))
+            raise
+
+    async def _hand_back(self) -> None:
+        """Let others go on at once; they will, when the lease ends, if this fails."""
+        if self._renewal.lost or self.held.run.status != RUNNING:
+            return
+        with suppress(LeaseLost, StoreDown):
+            await to_the_end(self._written(self._store.hand_back))  # breakpoint: handed back
+            self._observe("handed_back")
+
+
+def _cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _short(told: dict[str, Any]) -> dict[str, Any]:
+    """What an event tells: no text of it is longer than `MOST`."""
+    return {name: text[:MOST] if isinstance(text, str) else text for name, text in told.items()}

@@ -1,0 +1,114 @@
+"""The jobs of `python -m labkit worker`: copy `order` to write one of your own.
+
+Rules of a job: it begins where the checkpoint says; each effect has a key made of the run and the
+step, so that a step that is done again after a crash has its effect once; it yields a step when
+that is done; what is not done is never passed over.
+
+    once = Once(open_key_store(url), service, worker="worker-1", lease=30.0)
+    RunManager(store, jobs(once), worker="worker-1", policy=RunPolicy(lease=30.0))
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from functools import partial
+from random import Random
+from typing import Final
+
+from labkit.recovery.budget import Budget, BudgetLimits
+from labkit.recovery.errors import TRANSIENT
+from labkit.recovery.execution import Executor
+from labkit.recovery.idempotency import KeyStore, Operation
+from labkit.recovery.outcomes import DEDUPLICATED, DONE, OPEN, UNKNOWN, Outcome
+from labkit.recovery.policy import ExecutionPolicy, RetryPolicy
+from labkit.recovery.retry import Observe
+from labkit.recovery.run_states import RunError
+from labkit.recovery.service import Service
+from labkit.stores.errors import StoreDown
+
+from .job import Done, Job, Step, Work
+from .record import AgentRun
+
+STEPS: Final = ("reserve", "send_mail", "ship")
+AGAIN: Final = 0.2  # seconds before something that is not settled yet is asked for again
+PATIENCE: Final = 60.0  # seconds that a step's effect may take, beside a dead worker's lease
+KEPT: Final = 90 * 86_400.0  # seconds that a result is kept: longer than a run may lie
+
+
+class Unsettled(RunError):
+    """A step may have had its effect, and no program can say: look, note it, then retry the run."""
+
+
+def jobs(once: "Once", *, pause: float = 0.5) -> dict[str, Job]:
+    """Each job by its name; a step takes `pause` seconds before its effect."""
+    return {"order": partial(order, once, pause)}
+
+
+async def order(once: "Once", pause: float, work: Work) -> AsyncGenerator[Step | Done, None]:
+    """Reserve the goods, tell the customer, ship them."""
+    run = work.run
+    for number in range(run.checkpoint or 0, len(STEPS)):
+        step = STEPS[number]
+        await asyncio.sleep(pause)
+        receipt = await once(run, step)
+        yield Step(step, {"receipt": receipt}, checkpoint=number + 1)
+    yield Done("shipped")
+
+
+class Once:
+    """Has the effect of a run's step once, whoever does the step, and however often.
+
+    `worker`: a name that no other process has; `lease`: that of the run, so that the key of a
+    worker that died is free about when its run is.
+    """
+
+    def __init__(
+        self,
+        keys: KeyStore,
+        service: Service,
+        *,
+        worker: str,
+        lease: float,
+        random: Random | None = None,
+        observe: Observe = lambda kind, **details: None,
+    ) -> None:
+        retry = RetryPolicy(retry_on=TRANSIENT)
+        policy = ExecutionPolicy(retry=retry, lease=lease, ttl=KEPT)
+        self._executor = Executor(
+            keys, owner=worker, policy=policy, random=random or Random(), observe=observe
+        )
+        self._limits = BudgetLimits(seconds=PATIENCE + lease)
+        self._service = service
+
+    async def __call__(self, run: AgentRun, step: str) -> str:
+        """The step's receipt. Raises `Unsettled` or the error of the service."""
+        outcome = await self._settled(
+            Operation(
+                tenant=run.owner.tenant,
+                name=step,
+                resource=run.run_id,
+                payload={"step": step, "given": run.given},
+            )
+        )
+        if outcome.status in DONE:
+            return outcome.result
+        if outcome.error is not None and outcome.status not in OPEN:
+            raise outcome.error
+        cure = f"look whether it was done, note that under key {outcome.digest}, retry the run"
+        raise Unsettled(f"{step}: {outcome.how}; {cure}")
+
+    async def _settled(self, operation: Operation) -> Outcome:
+        """How it ended, asked again while that is open: the executor looks first, and then acts.
+
+        An earlier worker's claim on the key may still last, and the store may be gone for a while.
+        """
+        budget = Budget(self._limits, clock=asyncio.get_running_loop().time)
+        execute = self._executor.execute
+        while True:
+            try:
+                outcome = await execute(operation, self._service, budget, tenant=operation.tenant)
+                if outcome.status not in (UNKNOWN, DEDUPLICATED) or not budget.remaining:
+                    return outcome
+            except StoreDown:
+                if not budget.remaining:
+                    raise
+            await asyncio.sleep(AGAIN)

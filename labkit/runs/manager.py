@@ -1,0 +1,169 @@
+"""Drives agent runs: claims those that wait, works on several at a time, and lets go in order.
+
+Rules: a run is claimed only when there is room for it; the lease of each is renewed beside the
+work, not between its steps; at a shutdown nothing new is claimed and each run goes back to the
+queue. The watchdog is a look, now and then, for runs whose lease is over: whoever died held one.
+
+    manager = RunManager(store, {"order": order}, worker="worker-1", policy=RunPolicy())
+    serving = asyncio.create_task(manager.serve())
+    run = await manager.submit("order", {"order": 7}, owner=owner)      # returns at once
+    await manager.shutdown()
+"""
+
+import asyncio
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from labkit.recovery.cancel import stop, to_the_end
+from labkit.recovery.errors import PolicyError
+from labkit.recovery.policy import no_amounts
+from labkit.recovery.renewal import Renewal, while_held
+from labkit.recovery.retry import Observe
+from labkit.recovery.run_states import RunError
+from labkit.recovery.stream.record import Owner
+from labkit.stores.errors import StoreDown
+
+from .driving import LOST, Driving
+from .job import Job
+from .record import AgentRun, Held
+from .store import RunStore
+
+
+class UnknownJob(RunError, LookupError):
+    """No worker here does such a job: name one of those in the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPolicy:
+    """How a worker keeps its runs. Times in seconds.
+
+    `lease`: how long a claim outlives its worker; it is renewed at a third. `watchdog`: between two
+    looks for runs that nobody works on. `capacity`: runs at a time. `clean_up`: for a job to end
+    when it must. Raises `PolicyError` that names each wrong field.
+    """
+
+    lease: float = 30.0
+    watchdog: float = 5.0
+    capacity: int = 4
+    clean_up: float = 5.0
+
+    def __post_init__(self) -> None:
+        above = ("lease", "watchdog", "capacity")
+        if wrong := no_amounts(self, whole=("capacity",), above_0=above):
+            raise PolicyError("; ".join(wrong))
+
+
+def new_worker() -> str:
+    """A name that no other process has, not this one after a restart either."""
+    return f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+
+class RunManager:
+    """Does the runs whose job is among `jobs`, as `worker`, a name that no other manager has.
+
+    `observe(kind, **details)` is told of each claim and each step, with the run's id.
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        jobs: Mapping[str, Job],
+        *,
+        worker: str,
+        policy: RunPolicy,
+        observe: Observe = lambda kind, **details: None,
+    ) -> None:
+        self.store = store
+        self.jobs = jobs
+        self.worker = worker
+        self.policy = policy
+        self._observe = observe
+        self._driven: dict[str, asyncio.Task[str]] = {}
+        self._closing = False
+
+    @property
+    def at_work(self) -> int:
+        """On how many runs it works."""
+        return len(self._driven)
+
+    async def submit(
+        self, job: str, given: Any = None, *, owner: Owner, model: str = ""
+    ) -> AgentRun:
+        """Accept a run and return at once. Raises `UnknownJob`."""
+        if job not in self.jobs:
+            raise UnknownJob(f"no job {job!r:.60}; there is: {', '.join(self.jobs)}")
+        return await self.store.submit(job, given, owner=owner, model=model)
+
+    async def cancel(self, run_id: str, owner: Owner) -> AgentRun:
+        """End a run for good, and its work here too. Raises `UnknownRun` or `IllegalMove`."""
+        run = await self.store.cancel(run_id, owner)
+        if run_id in self._driven:
+            await stop(self._driven[run_id])
+        return run
+
+    async def serve(self) -> None:
+        """Do runs until `shutdown`; a cancel leaves after one."""
+        try:
+            while not self._closing:
+                seen = self.store.news.count
+                if not await to_the_end(self._started()):
+                    await self.store.news.after(seen, timeout=self.policy.watchdog)
+        finally:
+            await to_the_end(self.shutdown())
+
+    async def shutdown(self) -> None:
+        """Claim nothing more, and hand every run back, so that others go on at once."""
+        self._closing = True
+        self.store.news.wake()
+        for task in (driven := tuple(self._driven.values())):
+            task.cancel()
+        if driven:
+            await asyncio.wait(driven)
+
+    async def _started(self) -> bool:
+        """Claim the oldest run that waits and begin to work on it; whether there was one."""
+        if self._closing or self.at_work >= self.policy.capacity:
+            return False
+        began = asyncio.get_running_loop().time()  # the lease counts from before it was asked for
+        try:
+            held = await self.store.claim(
+                self.worker, length=self.policy.lease, jobs=tuple(self.jobs)
+            )
+        except StoreDown as error:
+            self._observe("not_claimed", error=type(error).__name__)
+            return False
+        if held is None:
+            return False
+        run_id = held.run.run_id
+        self._observe("claimed", run=run_id, fence=held.lease.fence, seq=held.run.seq)
+        task = asyncio.create_task(self._drive(held, began), name=f"drive {run_id}")
+        self._driven[run_id] = task
+        task.add_done_callback(partial(self._ended, run_id))
+        return True
+
+    async def _drive(self, held: Held, began: float) -> str:
+        """Work on a run while its lease is renewed beside it; how that ended."""
+        run = held.run
+        tell = partial(self._observe, run=run.run_id, fence=held.lease.fence)
+        renewal = Renewal(
+            partial(self.store.renew, held), length=held.lease.length, since=began, observe=tell
+        )
+        driving = Driving(self.store, held, renewal, tell)
+        name, clean_up = f"run {run.run_id}", self.policy.clean_up
+        work = await while_held(
+            driving.work(self.jobs[run.job]), renewal, name=name, clean_up=clean_up
+        )
+        ended = LOST if not work.done() or work.cancelled() else work.result()
+        tell("driven", ended=ended)
+        return ended
+
+    def _ended(self, run_id: str, task: asyncio.Task[str]) -> None:
+        if self._driven.get(run_id) is task:
+            del self._driven[run_id]
+        if not task.cancelled() and (error := task.exception()):
+            self._observe("broken", run=run_id, error=type(error).__name__)
+        self.store.news.wake()  # there is room for another

@@ -1,0 +1,75 @@
+"""How long should a lease be? What a dead worker costs, against what a slow one does.
+
+    labkit.lease_lengths()
+    labkit.lease_lengths([5, 30])
+
+A longer lease makes whoever waits for a dead worker wait longer; a shorter one is taken from
+workers that only stood still for a while. Each point is read from runs of `leases.kills` and
+`leases.pauses`, so it takes its time, and says how far it is.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from matplotlib.figure import Figure
+
+from labkit.scenarios.leases import POLICY, sweep
+from labkit.simulation import SimulationError
+
+from .chart import Chart
+from .said import texts
+from .timeline import WIDTH
+
+LENGTHS: Final = (3, 5, 10, 15, 20, 30, 60)
+DEFAULT: Final = type(POLICY)().lease  # of a manager that is told nothing else
+PANELS: Final = {  # what `sweep` finds -> words, sign, colour
+    "recovery": ("seconds from a kill\nuntil another goes on", "o", "blue"),
+    "false": ("runs taken from a worker\nthat only stood still", "s", "red"),
+}
+Rows = Sequence[dict[str, float]]
+
+
+def lease_lengths(lengths: Iterable[float] = LENGTHS) -> Chart:
+    """The chart of both costs over these lengths of a lease, in seconds; says how far it is.
+
+    Raises `SimulationError` for no length, `PolicyError` for one that no lease can have.
+    """
+    wanted, found = sorted({*lengths}), list[dict[str, float]]()
+    if not wanted:
+        raise SimulationError("give it at least one length, in seconds")
+    print("about a second for each lease, in seconds:", end="", flush=True)
+    for length in wanted:
+        found += sweep([length])
+        print(f" {length:g}", end="", flush=True)
+    print()
+    return Chart(lambda: _figure(found), _text(found), "lengths of a lease")
+
+
+def _text(found: Rows) -> str:
+    lines = [f"lengths of a lease; the default is {DEFAULT:g} s"]
+    for row in found:
+        false = f"{row['false']:g} runs are taken from a worker that only stood still"
+        lines.append(f"  {row['lease']:>3g} s: recovery after {row['recovery']:>4.1f} s, {false}")
+    return "\n".join(lines)
+
+
+def _figure(found: Rows) -> Figure:
+    colours, across = texts("timeline")["colours"], [row["lease"] for row in found]
+    made = Figure(figsize=(WIDTH, 4.6), layout="constrained")
+    every = made.subplots(len(PANELS), sharex=True)
+    for axes, (name, (words, sign, colour)) in zip(every, PANELS.items(), strict=True):
+        up = [row[name] for row in found]
+        axes.plot(across, up, f"{sign}-", color=colours[colour], markersize=8, clip_on=False)
+        for at in zip(across, up, strict=True):
+            how: Any = {"ha": "right", "fontsize": 9, "textcoords": "offset points"}
+            axes.annotate(f"{at[1]:g}", at, (-4, 6), **how)
+        axes.axvline(DEFAULT, color=colours["ink"], linestyle=":", linewidth=1)
+        axes.set_ylim(0, 1.25 * max(1, *up))
+        axes.set_ylabel(words, fontsize=9)
+        axes.spines[["top", "right"]].set_visible(False)
+    every[0].annotate(f"default: {DEFAULT:g} s", (DEFAULT, 0.97), (4, 0), va="top", fontsize=9,
+                      xycoords=("data", "axes fraction"), textcoords="offset points")  # fmt: skip
+    every[0].set_title("how long a lease is, and what it costs", loc="left", fontweight="bold")
+    every[-1].set_xlabel("length of the lease (seconds)", fontsize=9)
+    every[-1].set_xlim(0, 1.05 * max(*across, DEFAULT))
+    return made

@@ -1,0 +1,222 @@
+"""`python -m labkit worker` as a process: real signals, and what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from labkit.commands import environment, worker
+from labkit.commands.environment import Missing
+from labkit.recovery.run_states import COMPLETED, QUEUED
+from labkit.recovery.stream.record import Owner
+from labkit.runs.manager import RunManager, RunPolicy
+from labkit.runs.opening import open_run_store
+from labkit.runs.record import AgentRun
+from labkit.services.ledger import Ledger
+
+OWNER = Owner(user="ann", tenant="acme")
+COMMAND = ["-m", "labkit", "worker"]
+processes = [
+    pytest.mark.socket,
+    pytest.mark.skipif(os.name == "nt", reason="sends signals that Windows has not"),
+]
+
+# The command, with a job that heeds no cancel.
+HANGS = """
+import asyncio, sys
+from labkit.commands import worker
+
+async def hangs(work):
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            pass
+    yield
+
+worker.jobs = lambda *given, **options: {"order": hangs}
+raise SystemExit(worker.main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """The URL of an empty store."""
+    return f"sqlite:///{tmp_path / 'runs.db'}"
+
+
+def submitted(url: str) -> str:
+    """The id of a new run."""
+    with closing(open_run_store(url)) as store:
+        return asyncio.run(store.submit("order", 7, owner=OWNER)).run_id
+
+
+def found(url: str, run: str) -> AgentRun:
+    """The run as it is."""
+    with closing(open_run_store(url)) as store:
+        return asyncio.run(store.get(run, OWNER))
+
+
+def line_of(url: str, tmp_path: Path) -> list[str]:
+    """What each of these workers is given."""
+    return ["--store", url, "--ledger", str(tmp_path / "effects.db"), "--name", "w"]
+
+
+@contextmanager
+def running(line: list[str], *start: str) -> Iterator[subprocess.Popen[str]]:
+    """The process, which is gone after the block."""
+    with subprocess.Popen(
+        [sys.executable, *(start or COMMAND), *line],
+        env={**os.environ, "LABKIT_ENVIRONMENT": "current"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def until_said(process: subprocess.Popen[str], kind: str) -> None:
+    """Return when it has said such a line."""
+    assert process.stdout is not None
+    while not (line := process.stdout.readline()).startswith(kind):
+        assert line, f"it ended without {kind!r}"
+
+
+def test_it_does_what_waits_says_each_step_and_ends_when_nothing_is_left(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, before = submitted(url), signal.getsignal(signal.SIGTERM)
+    line = [*line_of(url, tmp_path), "--pause", "0", "--until-idle"]
+    assert worker.main(line) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "serving worker=w jobs=order",
+        f"claimed run={run} fence=1 seq=2",
+        f"kept run={run} fence=1 status=running seq=3 step=reserve",
+        f"kept run={run} fence=1 status=running seq=4 step=send_mail",
+        f"kept run={run} fence=1 status=running seq=5 step=ship",
+        f"kept run={run} fence=1 status=completed seq=6",
+        "ended worker=w",
+    ]
+    assert (found(url, run).status, found(url, run).result) == (COMPLETED, "shipped")
+    keys = [f"acme/{step}/{run}" for step in ("reserve", "send_mail", "ship")]
+    assert Ledger(tmp_path / "effects.db").effects() == [(key, "w") for key in keys]
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+class TestSignals:
+    """What it does with them."""
+
+    pytestmark = processes
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_a_signal_hands_the_run_back_and_ends_it(
+        self, number: signal.Signals, url: str, tmp_path: Path
+    ) -> None:
+        run = submitted(url)
+        with running([*line_of(url, tmp_path), "--pause", "600"]) as process:
+            until_said(process, "claimed")
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=20)
+            handed_back, ended = out.splitlines()[-2:]
+            assert handed_back.startswith(f"handed_back run={run} fence=")
+            assert ended == "ended worker=w"
+            assert process.returncode == 0
+        assert (found(url, run).status, found(url, run).worker) == (QUEUED, None)
+
+    def test_a_second_signal_leaves_at_once_whatever_hangs(self, url: str, tmp_path: Path) -> None:
+        submitted(url)
+        with running(line_of(url, tmp_path), "-c", HANGS) as process:
+            until_said(process, "claimed")
+            process.send_signal(signal.SIGTERM)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.3)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 128 + signal.SIGINT
+
+
+def test_who_waits_until_all_is_idle_waits_for_what_others_do(url: str) -> None:
+    async def program() -> None:
+        looked: asyncio.Queue[int] = asyncio.Queue()
+        with closing(open_run_store(url)) as store:
+            left = store.left
+
+            async def look() -> int:
+                looked.put_nowait(found := await left())
+                return found
+
+            store.left = look  # type: ignore[method-assign]  # as it is, and told
+            await store.submit("order", owner=OWNER)
+            held = await store.claim("other", length=600.0)
+            assert held is not None
+            manager = RunManager(store, {}, worker="w", policy=RunPolicy())
+            idle = asyncio.create_task(worker._idle(manager))
+            assert await looked.get() == 1
+            await store.finish(held, None)
+            await idle
+
+    asyncio.run(asyncio.wait_for(program(), 20))
+
+
+# --- what is no good
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["--lease", "0"], "lease is 0.0, and must be above 0"),
+        (["--lease", "nan"], "lease is nan, and must be a number"),
+        (["--watchdog", "-1"], "watchdog is -1.0, and must be a number"),
+        (["--capacity", "0"], "capacity is 0, and must be above 0"),
+        (["--pause", "nan"], "--pause nan is no number of seconds"),
+        (["--pause", "-1"], "--pause -1.0 is no number of seconds"),
+        (["--name", ""], "a name that no other executor has"),
+    ],
+)
+def test_a_number_that_is_no_good_is_named_in_one_line(
+    line: list[str], said: str, url: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Missing, match=said) as told:
+        worker.main([*line_of(url, tmp_path), *line, "--until-idle"])
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["--store", "sqlite:////no/such/folder/runs.db"], "/no/such/folder/runs.db cannot be"),
+        (["--store", "nonsense"], "this URL cannot be opened"),
+        (["--store", "postgresql+psycopg://ann:hunter2@127.0.0.1:1/x"], "ann:[*]{3}@127.0.0.1"),
+        (["--ledger", "/no/such/folder/x.db"], "the ledger /no/such/folder/x.db cannot be opened"),
+    ],
+)
+def test_what_cannot_be_opened_is_one_line_without_a_password_and_exit_2(
+    line: list[str],
+    said: str,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("LABKIT_ENVIRONMENT", "current")
+    monkeypatch.chdir(tmp_path)
+    assert environment.run("worker", [*line_of(url, tmp_path), *line]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "hunter2" not in told
+    assert re.search(said, told)
+
+
+def test_what_it_says_is_one_line_without_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    worker._say("late_write", run="a\nb", told="api_key=sk-123456\n\nby another")
+    assert capsys.readouterr().out == "late_write run=a b told=api_key=*** by another\n"

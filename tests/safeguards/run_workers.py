@@ -1,0 +1,220 @@
+"""The safeguards of real workers: one effect a step, what is open asked again, signals, lines."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .kinds import Row, of_rows
+
+JOBS: Final = "labkit/runs/jobs.py"
+WORKER: Final = "labkit/commands/worker.py"
+LEDGER: Final = "labkit/services/ledger.py"
+
+_JOBS: Final = "tests/runs/test_jobs.py::test_"
+_COMMAND: Final = "tests/commands/test_worker.py::test_"
+_SIGNALS: Final = "tests/commands/test_worker.py::TestSignals::test_"
+_LEDGER: Final = "tests/services/test_ledger.py::test_"
+_THREE: Final = f"{_JOBS}an_order_is_three_steps_each_with_one_effect_after_its_pause"
+_DIES: Final = (
+    f"{_JOBS}wherever_a_worker_dies_each_effect_is_had_once_and_no_step_is_done_again[2.0-wanted2]"
+)
+_HELD: Final = (
+    f"{_JOBS}a_key_that_a_dead_worker_still_holds_is_waited_for_and_does_not_fail_the_run"
+)
+_OPEN: Final = f"{_JOBS}what_may_still_be_done_is_asked_about_until_the_service_knows"
+_PERSON: Final = f"{_JOBS}what_no_program_can_settle_ends_the_run_and_says_what_a_person_has_to_do"
+_ERROR: Final = (
+    f"{_JOBS}what_was_surely_not_done_ends_the_run_with_the_services_own_error[error2-RATE_LIMITED]"
+)
+_GONE: Final = f"{_JOBS}a_store_of_keys_that_is_gone_for_a_while_is_asked_until_it_is_back"
+_STAYS: Final = f"{_JOBS}one_that_stays_away_ends_the_run_by_name_when_the_steps_time_is_over"
+_WEEKS: Final = f"{_JOBS}an_effect_whose_step_was_not_kept_is_known_after_weeks_without_a_worker"
+_DOES: Final = f"{_COMMAND}it_does_what_waits_says_each_step_and_ends_when_nothing_is_left"
+_BAD: Final = f"{_COMMAND}a_number_that_is_no_good_is_named_in_one_line"
+_CLOSED: Final = f"{_COMMAND}what_cannot_be_opened_is_one_line_without_a_password_and_exit_2"
+_WAITS: Final = f"{_COMMAND}who_waits_until_all_is_idle_waits_for_what_others_do"
+
+# name, file, old, new, and the tests that must go red
+_LIST: Final[tuple[Row, ...]] = (
+    (
+        "a step's key is of its run",
+        JOBS,
+        "resource=run.run_id,",
+        "resource=run.job,",
+        f"{_JOBS}two_orders_of_the_same_thing_are_two",
+    ),
+    ("a step's key is of the step", JOBS, "name=step,", "name=run.job,", _THREE),
+    ("a job begins at its checkpoint", JOBS, "range(run.checkpoint or 0,", "range(0,", _DIES),
+    (
+        "what is not done is never passed over",
+        JOBS,
+        "if outcome.status in DONE:",
+        "if outcome.status:",
+        (_PERSON, _ERROR),
+    ),
+    (
+        "a dead worker's key is waited for",
+        JOBS,
+        "not in (UNKNOWN, DEDUPLICATED)",
+        "not in (UNKNOWN,)",
+        _HELD,
+    ),
+    (
+        "a dead worker's key is waited for as long as its lease may last",
+        JOBS,
+        "seconds=PATIENCE + lease",
+        "seconds=PATIENCE",
+        _HELD,
+    ),
+    (
+        "what is open is asked again",
+        JOBS,
+        "not in (UNKNOWN, DEDUPLICATED)",
+        "not in (DEDUPLICATED,)",
+        _OPEN,
+    ),
+    (
+        "a store that is gone fails no run",
+        JOBS,
+        "except StoreDown:",
+        "except ZeroDivisionError:",
+        _GONE,
+    ),
+    (
+        "a store that stays away is told by name",
+        JOBS,
+        "if not budget.remaining:\n                    raise",
+        "if not budget:\n                    raise",
+        _STAYS,
+    ),
+    (
+        "the error of the service leaves as it is",
+        JOBS,
+        "if outcome.error is not None and outcome.status not in OPEN:",
+        "if outcome.error is None:",
+        _ERROR,
+    ),
+    (
+        "what may have been done is no plain failure",
+        JOBS,
+        "if outcome.error is not None and outcome.status not in OPEN:",
+        "if outcome.error is not None:",
+        f"{_JOBS}a_tries_own_error_that_may_have_had_its_effect_asks_for_a_person",
+    ),
+    (
+        "a result is kept for longer than a run may lie",
+        JOBS,
+        "lease=lease, ttl=KEPT)",
+        "lease=lease)",
+        _WEEKS,
+    ),
+    # --- the command
+    (
+        "SIGTERM hands back",
+        WORKER,
+        "for number in (signal.SIGINT, signal.SIGTERM)}",
+        "for number in (signal.SIGINT,)}",
+        f"{_SIGNALS}a_signal_hands_the_run_back_and_ends_it[15]",
+    ),
+    (
+        "Ctrl-C hands back",
+        WORKER,
+        "for number in (signal.SIGINT, signal.SIGTERM)}",
+        "for number in (signal.SIGTERM,)}",
+        f"{_SIGNALS}a_signal_hands_the_run_back_and_ends_it[2]",
+    ),
+    (
+        "a second signal leaves at once",
+        WORKER,
+        "if next(asked) > 1:",
+        "if next(asked) > 9:",
+        f"{_SIGNALS}a_second_signal_leaves_at_once_whatever_hangs",
+    ),
+    (
+        "the signals are given back",
+        WORKER,
+        "signal.signal(number, handler)",
+        "signal.getsignal(number)",
+        _DOES,
+    ),
+    (
+        "who waits until all is idle asks whether it is",
+        WORKER,
+        "not await manager.store.left() and ",
+        "",
+        _WAITS,
+    ),
+    (
+        "what others do is not idle",
+        "labkit/runs/store.py",
+        "RUNS.c.status.in_((QUEUED, RUNNING))",
+        "RUNS.c.status.in_((QUEUED,))",
+        _WAITS,
+    ),
+    (
+        "what is wrong is one line",
+        WORKER,
+        "except (RecoveryError, StoreError) as error:",
+        "except ZeroDivisionError as error:",
+        (
+            f"{_CLOSED}[line0-/no/such/folder/runs.db cannot be]",
+            f"{_BAD}[line0-lease is 0.0, and must be above 0]",
+        ),
+    ),
+    (
+        "a pause is a number of seconds",
+        WORKER,
+        "if not is_amount(asked.pause):",
+        "if False:",
+        f"{_BAD}[line4---pause nan is no number of seconds]",
+    ),
+    (
+        "a worker says no secret",
+        WORKER,
+        "scrub(str(value))",
+        "str(value)",
+        f"{_COMMAND}what_it_says_is_one_line_without_keys",
+    ),
+    (
+        "whatever a worker says is one line",
+        WORKER,
+        "{' '.join(scrub(str(value)).split())}",
+        "{scrub(str(value))}",
+        f"{_COMMAND}what_it_says_is_one_line_without_keys",
+    ),
+    (
+        "who is silent in a transaction holds its locks for a while only",
+        "labkit/stores/opening.py",
+        'event.listen(engine, "connect", _not_silent)',
+        'event.listen(engine, "connect", lambda *_: None)',
+        "tests/runs/test_workers.py::test_who_is_silent_in_the_middle_of_a_write_holds_its_run_no"
+        "_longer_than_is_said[postgresql]",
+    ),
+    # --- the ledger and its service
+    (
+        "an older claim has no effect",
+        LEDGER,
+        "if (request.fence, request.attempt) <= (fence, attempt):",
+        "if False:",
+        (
+            f"{_LEDGER}what_comes_late_with_an_older_claim_is_refused_and_surely_not_done",
+            f"{_LEDGER}its_not_done_holds_for_every_try_so_far_and_for_no_later_one",
+        ),
+    ),
+    (
+        "a look-up closes the door",
+        LEDGER,
+        "_close(connection, request)\n            receipt",
+        "receipt",
+        f"{_LEDGER}its_not_done_holds_for_every_try_so_far_and_for_no_later_one",
+    ),
+    (
+        "a ledger that cannot be opened is named",
+        LEDGER,
+        "except sqlite3.Error as error:",
+        "except ZeroDivisionError as error:",
+        f"{_LEDGER}a_file_that_cannot_be_opened_is_named",
+    ),
+)
+
+SAFEGUARDS: Final = of_rows(_LIST)
