@@ -143,7 +143,7 @@ def code_lines(path: pathlib.Path) -> int:
 ROOM = {
     "recovery": 3_180,
     "simulation": 2_038,
-    "teaching": 3_125,
+    "teaching": 3_134,
     "scenarios": 2_655,
     "providers": 769,
     "services": 1_421,

@@ -95,7 +95,7 @@ class Driving:
             if self._renewal.lost:
                 raise LeaseLost(self._renewal.lost)
             try:
-                await to_the_end(self._written(write))
+                await to_the_end(self._written(write), name="write")
                 break
             except StoreDown as error:
                 self._observe("not_written", error=type(error).__name__)
@@ -114,7 +114,9 @@ class Driving:
         if self._renewal.lost or self.held.run.status != RUNNING:
             return
         with suppress(LeaseLost, StoreDown):
-            await to_the_end(self._written(self._store.hand_back))  # breakpoint: handed back
+            await to_the_end(  # breakpoint: handed back
+                self._written(self._store.hand_back), name="hand back"
+            )
             self._observe("handed_back")
 
 

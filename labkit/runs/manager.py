@@ -110,10 +110,10 @@ class RunManager:
         try:
             while not self._closing:
                 seen = self.store.news.count
-                if not await to_the_end(self._started()):
+                if not await to_the_end(self._started(), name="claim"):
                     await self.store.news.after(seen, timeout=self.policy.watchdog)
         finally:
-            await to_the_end(self.shutdown())
+            await to_the_end(self.shutdown(), name="shut down")
 
     async def shutdown(self) -> None:
         """Claim nothing more, and hand every run back, so that others go on at once."""

@@ -5,7 +5,9 @@ open_run_store("postgresql+psycopg://user@host/database")
 virtual_run_store(loop.time, call=inline)
 """
 
+import sqlite3
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
@@ -39,9 +41,22 @@ def virtual_run_store(
 
     `call(work)` runs a blocking function in the simulation, as slowly as it likes.
     """
-    engine = sa.create_engine(
-        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
-    )
+    shared, compiled = _shared()
+    pool = StaticPool(_in_memory)
+    engine = sa.Engine(pool, shared.dialect, shared.url)
+    engine.update_execution_options(compiled_cache=compiled)
     begun_by(engine, BEGIN)
     now = sa.bindparam("store_time", type_=sa.Double, callable_=clock)
     return kind(engine, now=now, call=call)
+
+
+def _in_memory() -> Any:
+    return sqlite3.connect(":memory:", check_same_thread=False)
+
+
+@cache
+def _shared() -> tuple[sa.Engine, dict[Any, Any]]:
+    """What simulations share, since it takes most of their time: statements that are compiled."""
+    engine = sa.create_engine("sqlite://")
+    engine.connect().close()
+    return engine, {}

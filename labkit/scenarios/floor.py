@@ -73,8 +73,15 @@ class NotedStore(RunStore):
     ) -> AgentRun:
         kind = "claimed" if event == "run_started" else "wrote"
         told = {"run": row.run_id, "by": self.who, "fence": row.fence, "status": row.status}
-        self.note(kind, **told, event=event, seq=row.seq, until=row.until)
+        self._done.append((kind, {**told, "event": event, "seq": row.seq, "until": row.until}))
         return super()._told(connection, row, event, data)
+
+    def _commit(self, work: Callable[[sa.Connection], Answer]) -> Answer:
+        self._done: list[tuple[str, dict[str, Any]]] = []
+        answer = super()._commit(work)
+        for kind, told in self._done:  # before the commit it is not so
+            self.note(kind, **told)
+        return answer
 
 
 class Line:

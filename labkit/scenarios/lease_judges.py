@@ -13,7 +13,6 @@ from .effect_judges import effect_repeated
 from .session_judges import left
 
 AWAY: Final = ("killed", "frozen", "cut", "claim_lost")
-BACK: Final = ("thawed", "claimed")
 
 
 class Holder(NamedTuple):
@@ -69,10 +68,17 @@ def taken_over(events: Sequence[Event]) -> list[tuple[Event, Holder]]:
 
 
 def _away(events: Sequence[Event], worker: str) -> bool:
-    """Whether a worker was not at work by the last of `events`: dead, cut off, or it had let go."""
-    own = [event.kind for event in events if event.actor == worker]
-    told = [kind for kind in own if kind in (*AWAY, *BACK)]
-    return bool(told) and told[-1] in AWAY
+    """Whether a worker was not at work by the last of `events`: dead, cut off, or it had let go.
+
+    One that was is back when the store has taken something from it.
+    """
+    away = False
+    for event in events:
+        if event.actor == worker and event.kind in AWAY:
+            away = True
+        elif event.actor == "store" and event["by"] == worker and event.kind != "refused":
+            away = False
+    return away
 
 
 def _holders(events: Sequence[Event]) -> Iterator[tuple[Event, Holder | None]]:

@@ -76,24 +76,28 @@ class Floor(traitlets.HasTraits, TwoForms):
     def widget(self) -> Any:
         """The widget, built when first shown."""
         message, picture, told, opened = html(), html(), html(), ipw.VBox()
-        sliders = []
+        pairs = []
         for name, (label, least, most) in SLIDERS.items():
-            how: Any = {"continuous_update": False, "style": {"description_width": "initial"}}
-            made = ipw.FloatSlider(description=label, min=least, max=most, step=0.5, **how)
-            traitlets.link((self, name), (made, "value"))
-            sliders.append(made)
+            how: Any = {"min": least, "max": most, "step": 0.5}
+            look: Any = {"style": {"description_width": "150px"}, "layout": {"width": "240px"}}
+            number = ipw.BoundedFloatText(description=label, **how, **look)  # a handle has no name
+            slider = ipw.FloatSlider(readout=False, continuous_update=False, **how)
+            for control in (number, slider):
+                traitlets.link((self, name), (control, "value"))
+            pairs.append(ipw.HBox((number, slider)))
 
         def draw(_: Any = None) -> None:
             told.value = f'<div role="status">{pre(self.answers, wrap=True)}</div>'
             picture.value, opened.children = self.chart.html, ()
-            sliders[-1].disabled = self.happens not in LASTING
+            for control in pairs[-1].children:
+                control.disabled = self.happens not in LASTING
 
         def step() -> None:
             opened.children = (stepper(self.run, at=decided_at(self.run)).widget,)
 
         self.observe(heard(draw, message, "working…"), ["happens", *SLIDERS])
         draw()
-        chosen = row(choice(self, "happens", "worker-1 is"), *sliders)
+        chosen = row(choice(self, "happens", "worker-1 is"), *pairs)
         steps = row(button("Step", "Open the run", step, message), message)
         return ipw.VBox([chosen, told, picture, steps, opened])
 

@@ -60,10 +60,11 @@ def _figure(found: Rows) -> Figure:
     for axes, (name, (words, sign, colour)) in zip(every, PANELS.items(), strict=True):
         up = [row[name] for row in found]
         axes.plot(across, up, f"{sign}-", color=colours[colour], markersize=8, clip_on=False)
+        side, beside = ("left", 4) if up[-1] < up[0] else ("right", -4)  # off the line
+        how: Any = {"ha": side, "fontsize": 9, "textcoords": "offset points"}
         for at in zip(across, up, strict=True):
-            how: Any = {"ha": "right", "fontsize": 9, "textcoords": "offset points"}
-            axes.annotate(f"{at[1]:g}", at, (-4, 6), **how)
-        axes.axvline(DEFAULT, color=colours["ink"], linestyle=":", linewidth=1)
+            axes.annotate(f"{at[1]:g}", at, (beside, 6), **how)
+        axes.axvline(DEFAULT, color=colours["ink"], linestyle=":", linewidth=1, zorder=1)
         axes.set_ylim(0, 1.25 * max(1, *up))
         axes.set_ylabel(words, fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)

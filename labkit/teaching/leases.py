@@ -9,6 +9,7 @@ lane is hatched. Below stand the effects, which the referee keeps, and what the 
 """
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any, Final
 
 from matplotlib.axes import Axes
@@ -33,6 +34,7 @@ LOOKS: Final = {  # of each mark: sign, colour, where in the lane
     "not_written": ("1", "ink", UNDER),
     "claim_lost": ("D", "orange", LABEL),
 }
+LEGEND: Final = 0.27, 4  # inches of a row of the legend, and how many stand in one
 COLOURS: Final = ("sky", "yellow", "pink", "orange")  # of the leases on one run after another
 
 
@@ -59,7 +61,8 @@ def _figure(told: Sequence[Told]) -> Figure:
         for each in told
         for inches in (len(each.lanes) * LANE, height(each.below, BELOW, end) * ROW)
     ]
-    size = (WIDTH, sum(tall) + len(told) * AROUND)
+    handles, (inches, across) = _legend(told), LEGEND
+    size = (WIDTH, sum(tall) + len(told) * AROUND + ceil(len(handles) / across) * inches)
     made = Figure(figsize=size, layout="constrained")
     ratios = {"height_ratios": tall}
     every = made.subplots(len(tall), squeeze=False, sharex=True, gridspec_kw=ratios).flat
@@ -71,7 +74,7 @@ def _figure(told: Sequence[Told]) -> Figure:
         below.set_xlabel("virtual time (seconds)", fontsize=9)
         below.tick_params(labelbottom=True)
     made.legend(
-        handles=_legend(told), loc="outside lower center", ncols=4, frameon=False, fontsize=9
+        handles=handles, loc="outside lower center", ncols=across, frameon=False, fontsize=9
     )
     return made
 

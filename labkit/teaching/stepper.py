@@ -24,6 +24,7 @@ from .said import as_run
 from .views import local_rows, page, view_text
 
 ALL: Final = "all tasks"
+FEW: Final = 8  # tasks that have a button each; more are a list
 RECENT: Final = 6  # events
 LINES: Final = 17  # of source
 LONG: Final = 60  # characters of a value that stands below the others
@@ -109,7 +110,9 @@ class Stepper(TwoForms):
         ]
         slider = ipw.IntSlider(readout=False, continuous_update=False)
         number = ipw.BoundedIntText(description="place")  # since a slider's handle has no name
-        task = ipw.ToggleButtons(description="task", options=steps.tasks)
+        names = [(name or "a callback", name) for name in steps.tasks]
+        kind = ipw.ToggleButtons if len(names) <= FEW else ipw.Dropdown
+        task = kind(description="task", options=names)
         for control in (slider, number):
             traitlets.link((steps, "last"), (control, "max"))
             traitlets.link((steps, "position"), (control, "value"))

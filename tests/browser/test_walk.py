@@ -237,6 +237,7 @@ LATER = [
     "06_sessions_and_tools",
     "07_timeouts_and_budgets",
     "08_idempotency",
+    "09_leases",
 ]
 BOOKS = [
     "00_start_here",

@@ -297,15 +297,15 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a store that is gone for a moment costs no claim",
         _RENEWAL,
-        "                if self._clock() >= self._last + self._length / 2:",
-        "                if True:",
+        "if not self.lost and self._clock() >= self._last + LAST_TRY * self._length:",
+        "if True:",
         f"{_CLAIMED}test_a_store_that_is_gone_for_a_moment_costs_no_claim",
     ),
     (
         "a store that is gone for too long does",
         _RENEWAL,
-        "                if self._clock() >= self._last + self._length / 2:",
-        "                if False:",
+        "if not self.lost and self._clock() >= self._last + LAST_TRY * self._length:",
+        "if False:",
         f"{_CLAIMED}test_a_store_that_is_gone_too_long_ends_the_work",
     ),
     (

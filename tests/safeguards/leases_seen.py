@@ -191,6 +191,13 @@ _ROWS: Final = (
         f"{_FLOOR}test_each_control_has_a_label_and_plays_and_draws_the_run_again",
     ),
     (
+        "the number beside a slider of the floor does the same",
+        "teaching/floor.py",
+        "for control in (number, slider):",
+        "for control in (slider,):",
+        f"{_FLOOR}test_each_control_has_a_label_and_plays_and_draws_the_run_again",
+    ),
+    (
         "what happens at once has no length",
         "teaching/floor.py",
         "lasts = [lasting] if happens in LASTING else []",

@@ -107,14 +107,14 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a claim that is under way is not forgotten at a cancel",
         MANAGER,
-        "if not await to_the_end(self._started()):",
+        'if not await to_the_end(self._started(), name="claim"):',
         "if not await self._started():",
         f"{_AT_ANY_MOMENT}[cancel-6]",
     ),
     (
         "a worker that ends hands its runs back",
         MANAGER,
-        "await to_the_end(self.shutdown())",
+        'await to_the_end(self.shutdown(), name="shut down")',
         "await asyncio.sleep(0)",
         (f"{_AT_ANY_MOMENT}[cancel-20]", f"{_AT_ANY_MOMENT}[shutdown-6]"),
     ),
@@ -271,7 +271,7 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a write that is under way is written to its end",
         DRIVING,
-        "await to_the_end(self._written(write))",
+        'await to_the_end(self._written(write), name="write")',
         "await self._written(write)",
         f"{_MANAGED}a_shutdown_during_a_write_waits_for_it_and_that_step_is_not_done_again",
     ),

@@ -43,6 +43,12 @@ RIGHT = {
     "taken over from the frozen": (claimed(0, "a"), own(1, "a", "frozen"), claimed(10, "b", 2)),
     "taken over from who is cut off": (claimed(0, "a"), own(1, "a", "cut"), claimed(10, "b", 2)),
     "taken over from who let go": (claimed(0, "a"), own(9, "a", "claim_lost"), claimed(10, "b", 2)),
+    "taken over from who has just woken": (
+        claimed(0, "a"),
+        own(1, "a", "frozen"),
+        own(60, "a", "thawed"),
+        claimed(60, "a", 2),
+    ),
     "handed back": (claimed(0, "a"), wrote(1, "a", "queued"), claimed(2, "b", 2), wrote(3, "b")),
     "its owner writes, too": (claimed(0, "a"), wrote(1, "ann", "cancelled")),
     "two runs": (claimed(0, "a"), claimed(0, "b", run="s"), wrote(1, "b", run="s"), wrote(1, "a")),
@@ -68,7 +74,7 @@ WRONG = {
     "taken over from itself": (("false_takeover", 1), (claimed(0, "a"), claimed(10, "a", 2))),
     "taken over from who was back": (
         ("false_takeover", 3),
-        (claimed(0, "a"), own(1, "a", "frozen"), own(2, "a", "thawed"), claimed(10, "b", 2)),
+        (claimed(0, "a"), own(1, "a", "frozen"), renewed(2, "a"), claimed(12, "b", 2)),
     ),
     "waits for nobody": (("orphan_run", 0), (left(9, "queued", None, None),)),
     "called running": (("orphan_run", 0), (left(10, "running", "a", 10.0),)),

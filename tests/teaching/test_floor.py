@@ -65,12 +65,14 @@ def parts(shown: Floor) -> Any:
 
 def test_each_control_has_a_label_and_plays_and_draws_the_run_again() -> None:
     shown = floor()
-    (happens, *sliders), told, picture, step, opened = parts(shown)
+    (happens, *pairs), told, picture, step, opened = parts(shown)
     assert happens.description == "worker-1 is"
     assert list(happens.options) == list(HAPPENS)
-    assert [slider.description for slider in sliders] == [words for words, *_ in SLIDERS.values()]
-    assert not any(slider.continuous_update for slider in sliders)
-    for control, value in zip((happens, *sliders), ("cut off", 12.0, 2.0, 30.0), strict=True):
+    numbers, sliders = zip(*(pair.children for pair in pairs), strict=True)
+    assert [number.description for number in numbers] == [words for words, *_ in SLIDERS.values()]
+    assert not any(each.continuous_update for each in (*numbers, *sliders))
+    controls, values = (happens, *sliders, *numbers), ("cut off", 12.0, 2.0, 30.0, 13.0, 2.5, 5.0)
+    for control, value in zip(controls, values, strict=True):
         step.click()
         assert opened.children
         before = picture.value
@@ -79,17 +81,19 @@ def test_each_control_has_a_label_and_plays_and_draws_the_run_again() -> None:
         assert opened.children == ()
         (image,) = pictures(picture.value)
         assert image["alt"] == leases(shown.run).text()
-    assert "worker-1 is cut off at 2 s for 30 s; a lease is 12 s" in told.value
+    assert [slider.value for slider in sliders] == [13.0, 2.5, 5.0]
+    assert "worker-1 is cut off at 2.5 s for 5 s; a lease is 13 s" in told.value
     shown.happens = "frozen"
     assert happens.value == "frozen"
 
 
 def test_the_length_is_asked_only_for_what_lasts() -> None:
     shown = floor("killed")
-    (_, *sliders), *_ = parts(shown)
-    assert [slider.disabled for slider in sliders] == [False, False, True]
+    (_, *pairs), *_ = parts(shown)
+    asked = [control for pair in pairs for control in pair.children]
+    assert [control.disabled for control in asked] == [False] * 4 + [True] * 2
     shown.happens = "frozen"
-    assert not sliders[-1].disabled
+    assert not any(control.disabled for control in asked)
 
 
 def test_a_button_opens_the_run_that_is_shown() -> None:
