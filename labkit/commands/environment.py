@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 from typing import BinaryIO
@@ -39,6 +40,8 @@ def run(command: str, arguments: list[str]) -> int:
     except (Missing, OSError) as problem:
         print(f"labkit: {problem}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # also while the command is still being imported
+        return 128 + signal.SIGINT
 
 
 def ensure(venv: pathlib.Path = VENV) -> None:

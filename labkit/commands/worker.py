@@ -20,6 +20,7 @@ from labkit.recovery.policy import is_amount
 from labkit.runs.following import LOOK
 from labkit.runs.jobs import Once, jobs
 from labkit.runs.manager import RunManager, RunPolicy, new_worker
+from labkit.runs.news import TO_DO
 from labkit.runs.opening import open_run_store
 from labkit.services.ledger import Ledger, LedgerService
 from labkit.simulation.mask import scrub
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
         service = LedgerService(Ledger(asked.ledger), asked.name)
         url = asked.store
         with closing(open_run_store(url)) as store, closing(open_key_store(url)) as keys:
-            once = Once(keys, service, worker=asked.name, lease=asked.lease)
+            once = Once(keys, service, worker=asked.name, lease=asked.lease, observe=_say_of_a_key)
             doing = jobs(once, pause=asked.pause)
             manager = RunManager(store, doing, worker=asked.name, policy=policy, observe=_say)
             asyncio.run(_serve(manager, until_idle=asked.until_idle))
@@ -64,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--pause", type=float, default=0.5, help="seconds that a step takes")
     made.add_argument("--name", default=new_worker(), help="one that no other worker has")
     made.add_argument(
-        "--until-idle", action="store_true", help="end when no run waits or is being done"
+        "--until-idle", action="store_true", help="end when no run of its jobs is left"
     )
     return made
 
@@ -94,13 +95,15 @@ async def _serve(manager: RunManager, *, until_idle: bool) -> None:
 
 
 async def _idle(manager: RunManager) -> None:
-    """Return when no run waits and none is being done, by whomever."""
+    """Return when no run of a job that is known here waits or is being done, by whomever."""
     while True:
-        seen = manager.store.news.count
+        seen = manager.store.news.seen(TO_DO)
         with suppress(StoreDown):
-            if not await manager.store.left() and not manager.at_work:
+            if not await manager.store.left(tuple(manager.jobs)) and not manager.at_work:
+                if others := await manager.store.left():
+                    _say("left_to_others", runs=others)  # they have jobs that are unknown here
                 return
-        await manager.store.news.after(seen, timeout=LOOK)
+        await manager.store.news.after(TO_DO, seen, timeout=LOOK)
 
 
 def _say(kind: str, **details: Any) -> None:
@@ -108,4 +111,10 @@ def _say(kind: str, **details: Any) -> None:
     if kind == "driven":  # what was kept or lost has told how it ended
         return
     told = [f"{name}={' '.join(scrub(str(value)).split())}" for name, value in details.items()]
-    print(kind, *told, flush=True)
+    with suppress(OSError):  # nobody reads it any more, which is no reason to let a run go
+        print(kind, *told, flush=True)
+
+
+def _say_of_a_key(kind: str, **details: Any) -> None:
+    if kind == "clock_jumped":  # the rest is told with the step
+        _say(kind, **details)

@@ -58,6 +58,13 @@ POLL: Final = 0.5  # seconds between two looks at a call that was joined
 NOTHING_KNOWN: Final = Outcome(status=outcomes.UNKNOWN)
 
 
+class ClockJumped(BadOperation):
+    """What has expired by the store's clock is not known, and nothing ran: look at that clock.
+
+    Then say `trust_clock()`, and execute it again.
+    """
+
+
 class Executor:
     """Executes operations; `owner` is a name that no other executor has, in any process.
 
@@ -144,7 +151,7 @@ class Executor:
                 await asyncio.sleep(min(POLL, until - clock()))
 
     async def _read(self, operation: Operation) -> Seen:
-        """The record and the store's time. Raises `BadOperation` if that clock has jumped.
+        """The record and the store's time. Raises `ClockJumped` if that clock has.
 
         What has expired by such a clock is not known. It read its time between ours before and
         after, so a slow answer is no jump.
@@ -157,7 +164,7 @@ class Executor:
         if least > known_most + DRIFT or most < known_least - DRIFT:  # breakpoint: clock check
             jump = f"{least - known_least:+.0f} s"
             cure = "look at it, then trust_clock()"
-            raise BadOperation(f"clock_jumped: the store's by {jump}; {cure}")
+            raise ClockJumped(f"clock_jumped: the store's by {jump}; {cure}")
         return seen
 
     async def _claimed(

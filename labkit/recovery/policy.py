@@ -104,7 +104,8 @@ def no_amounts(
         value = getattr(record, name)
         kind = "a whole number" if name in whole else "a number"
         if not is_amount(value) or (name in whole and not isinstance(value, int)):
-            wrong.append(f"{name} is {value!r}, and must be {kind} from 0 to {MOST:g}")
+            least = "above 0 up" if name in above_0 else "from 0"
+            wrong.append(f"{name} is {value!r}, and must be {kind} {least} to {MOST:g}")
         elif name in above_0 and value == 0:
             wrong.append(f"{name} is {value!r}, and must be above 0")
     return wrong

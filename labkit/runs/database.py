@@ -1,39 +1,63 @@
 """How the run store asks its database: a write is one transaction, and a read stands alone.
 
 Rules: what was written is committed before anybody is woken; whatever the database says leaves as
-an error with a name, in one line.
+an error with a name, in one line. The store has threads of its own, and what is urgent has others:
+no work of the program and no crowd of readers keeps a lease from being renewed.
 
     await self._changed(lambda connection: connection.execute(update).first())
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError, StatementError
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    NotSupportedError,
+    ProgrammingError,
+    SQLAlchemyError,
+    StatementError,
+)
 
 from labkit.recovery.run_states import RunError
 from labkit.stores.errors import StoreDown, told
 from labkit.stores.tables import clock_of
 
-from .news import News
+from .news import News, topics
+from .record import AgentRun, Held
 from .tables import set_up
 
 Answer = TypeVar("Answer")
-CURE: Final = "nothing is half written: free it, make room or bring it back, then ask again"
+Moved = TypeVar("Moved", bound=AgentRun | Held | None)
+Call = Callable[..., Awaitable[Any]]
+THREADS: Final = 4  # calls at a time, and as many urgent ones
+CURE: Final = "nothing is half written: free it, make room or bring it back, look, then ask again"
+
+
+# How the codes of a refusal of a value begin. What else fails, such as a table that is missing, is
+# the database's trouble: it ends no run.
+NEVER: Final = ("22", "54", "23502", "SQLITE_CONSTRAINT_NOTNULL", "SQLITE_TOOBIG")
 
 
 class NotJSON(RunError, ValueError):
     """What should be kept is no JSON value: nothing was written; give what JSON has."""
 
 
-class Database:
-    """What is behind `engine`, with the tables of runs. Its calls raise `StoreDown` or `NotJSON`.
+class NotKept(RunError, ValueError):
+    """The database can never keep such a value: nothing was written; give another, or less."""
 
-    `now` is the store's time as an expression; `call` runs a blocking function: in a thread, which
-    a cancel does not stop. `news` wakes who waits for changes.
+
+class Database:
+    """What is behind `engine`, with the tables of runs. Its calls raise `StoreDown`, `NotJSON` or
+    `NotKept`.
+
+    `now` is the store's time as an expression; `call` runs a blocking function: without one it is
+    a thread of the store, which a cancel does not stop. `news` wakes who waits for changes.
     """
 
     def __init__(
@@ -41,35 +65,36 @@ class Database:
         engine: sa.Engine,
         *,
         now: sa.ColumnElement[float] | None = None,
-        call: Callable[..., Awaitable[Any]] = asyncio.to_thread,
+        call: Call | None = None,
     ) -> None:
         self._engine = engine
         self._now = clock_of(engine) if now is None else now
-        self._call = call
+        self._pools = [ThreadPoolExecutor(THREADS, f"runs: {name}") for name in ("calls", "urgent")]
+        self._call, self._call_now = (call or partial(_in_thread, pool) for pool in self._pools)
         set_up(engine)
         self.news = News(engine)
 
-    def through(self, call: Callable[..., Awaitable[Any]]) -> Self:
+    def through(self, call: Call) -> Self:
         """The same store as another process of a simulation reaches it, which hears no news."""
         other = copy(self)
-        other._call = call
+        other._call = other._call_now = call
         other.news = News(self._engine)
         return other
 
-    async def _changed(self, work: Callable[[sa.Connection], Answer]) -> Answer:
+    async def _changed(self, work: Callable[[sa.Connection], Moved]) -> Moved:
         """Write, and wake who waits for changes where there is one, also after a cancel."""
 
-        def write() -> Answer:
+        def write() -> Moved:
             answer = self._commit(work)
             if answer is not None:
-                self.news.wake()
+                self.news.wake(*topics(answer.run if isinstance(answer, Held) else answer))
             return answer
 
-        return await self._tried(write)
+        return await self._tried(write, self._call)
 
-    async def _written(self, work: Callable[[sa.Connection], Answer]) -> Answer:
-        """Write what is no news."""
-        return await self._tried(lambda: self._commit(work))
+    async def _urgent(self, work: Callable[[sa.Connection], Answer]) -> Answer:
+        """Write what is no news, and waits behind no other call."""
+        return await self._tried(lambda: self._commit(work), self._call_now)
 
     def _commit(self, work: Callable[[sa.Connection], Answer]) -> Answer:
         with self._engine.begin() as connection:
@@ -81,18 +106,34 @@ class Database:
                 alone = connection.execution_options(isolation_level="AUTOCOMMIT")
                 return work(alone)
 
-        return await self._tried(ask)
+        return await self._tried(ask, self._call)
 
-    async def _tried(self, work: Callable[[], Answer]) -> Answer:
+    async def _tried(self, work: Callable[[], Answer], call: Call) -> Answer:
         try:
-            answer: Answer = await self._call(work)
+            answer: Answer = await call(work)
             return answer
         except SQLAlchemyError as error:
             if isinstance(error, StatementError) and not isinstance(error, DBAPIError):
                 raise NotJSON(f"nothing was written: {told(error)}") from None
+            if _never(error):
+                raise NotKept(f"nothing was written: {told(error)}") from None
             raise StoreDown(f"the run store failed ({told(error)}); {CURE}") from None
 
     def close(self) -> None:
-        """Close all connections."""
+        """End its threads, after the calls that are under way, and close all connections."""
         self.news.close()
+        for pool in self._pools:
+            pool.shutdown(cancel_futures=True)
         self._engine.dispose()
+
+
+async def _in_thread(pool: ThreadPoolExecutor, work: Callable[[], Answer]) -> Answer:
+    return await asyncio.get_running_loop().run_in_executor(pool, work)
+
+
+def _never(error: SQLAlchemyError) -> bool:
+    """Whether it would be the same next time: the database refuses what was given."""
+    orig = getattr(error, "orig", None)
+    code = getattr(orig, "sqlstate", None) or getattr(orig, "sqlite_errorname", None) or ""
+    drivers = isinstance(error, DataError | NotSupportedError | ProgrammingError) and not code
+    return drivers or code.startswith(NEVER)

@@ -37,6 +37,7 @@ class Driving:
         self._store = store
         self._renewal = renewal
         self._observe = observe
+        self._refused = False  # by the store, since the run is another's
 
     async def work(self, job: Job) -> str:
         """Every step that is left; the state that the run has then, or "lost"."""
@@ -53,16 +54,20 @@ class Driving:
                 if _cancelled():  # whatever the job has made of that
                     raise asyncio.CancelledError
                 await self._keep(Done())  # a job that ends without a word
-        except LeaseLost:
-            return LOST
-        except asyncio.CancelledError as error:
-            if not _cancelled():  # the job's own, which nobody has asked for
-                return await self._fail(error)
-            await self._hand_back()
+        except (KeyboardInterrupt, GeneratorExit):
             raise
-        except Exception as error:
+        except BaseException as error:  # a job may raise anything, also what would end the worker
+            if self._lost(error):
+                return LOST
+            if _cancelled():  # and the job has made another error of it
+                await self._hand_back()
+                raise asyncio.CancelledError from error
             return await self._fail(error)
         return self.held.run.status
+
+    def _lost(self, error: BaseException) -> bool:
+        """Whether it says that the run is another's: a job may say so, and be wrong."""
+        return isinstance(error, LeaseLost) and (self._refused or bool(self._renewal.lost))
 
     async def _keep(self, step: Step | Ask | Done) -> None:
         """Keep what the job has yielded, before it goes on."""
@@ -106,6 +111,7 @@ class Driving:
         try:
             self.held = await write(self.held)
         except LeaseLost as lost:  # breakpoint: late write
+            self._refused = True
             self._observe("late_write", told=str(lost))
             raise
 

@@ -18,6 +18,7 @@ from labkit.recovery.event_log import Entry, ForeignCursor
 from labkit.recovery.run_states import ENDED
 from labkit.recovery.stream.record import Owner
 
+from .news import about
 from .store import RunStore
 
 LOOK: Final = 1.0  # seconds: who hears of no change looks into the database so often
@@ -44,20 +45,21 @@ class RunLog:
         gave out, `UnknownRun`, and `StoreDown`, after which a reader comes back with its cursor.
         """
         clock = asyncio.get_running_loop().time
-        store, last, quiet = self._store, _number(cursor), clock()
+        store, last, quiet, topic = self._store, _number(cursor), clock(), about(self._of[0])
         while True:
-            news = store.news.count
+            news = store.news.seen(topic)
             run = await store.get(*self._of)  # before its events: then none is missing at its end
             if last > run.seq:
                 raise ForeignCursor(f"{last} is ahead of the run's events, which end at {run.seq}")
-            for event in await store.events(*self._of, after=last):
+            events = await store.events(*self._of, after=last) if last < run.seq else []
+            for event in events:
                 yield Entry(event.seq, event.type, json.dumps(event.data))
                 last, quiet = event.seq, clock()
-            if last < run.seq:
+            if events and last < run.seq:
                 continue  # there are more than fit into one answer
             if run.status in ENDED:
                 return
-            await store.news.after(news, timeout=self._look)
+            await store.news.after(topic, news, timeout=self._look)
             if idle is not None and clock() - quiet >= idle:
                 yield None
                 quiet = clock()

@@ -16,10 +16,10 @@ from typing import Final
 
 from labkit.recovery.budget import Budget, BudgetLimits
 from labkit.recovery.errors import TRANSIENT
-from labkit.recovery.execution import Executor
+from labkit.recovery.execution import ClockJumped, Executor
 from labkit.recovery.idempotency import KeyStore, Operation
 from labkit.recovery.outcomes import DEDUPLICATED, DONE, OPEN, UNKNOWN, Outcome
-from labkit.recovery.policy import ExecutionPolicy, RetryPolicy
+from labkit.recovery.policy import MOST, ExecutionPolicy, RetryPolicy
 from labkit.recovery.retry import Observe
 from labkit.recovery.run_states import RunError
 from labkit.recovery.service import Service
@@ -31,7 +31,8 @@ from .record import AgentRun
 STEPS: Final = ("reserve", "send_mail", "ship")
 AGAIN: Final = 0.2  # seconds before something that is not settled yet is asked for again
 PATIENCE: Final = 60.0  # seconds that a step's effect may take, beside a dead worker's lease
-KEPT: Final = 90 * 86_400.0  # seconds that a result is kept: longer than a run may lie
+KEPT: Final = MOST  # seconds that a result is kept: longer than a run lies, or a clock is set
+JUMPS: Final = 100  # of the store's clock, one right after the other
 
 
 class Unsettled(RunError):
@@ -58,7 +59,12 @@ class Once:
     """Has the effect of a run's step once, whoever does the step, and however often.
 
     `worker`: a name that no other process has; `lease`: that of the run, so that the key of a
-    worker that died is free about when its run is.
+    worker that died is free about when its run is. `observe`: as that of an `Executor`.
+
+    A store's clock that was set ends no run: it is told, trusted as it is now, and the step is
+    looked up again. That is safe: a result does not expire, and a claim that is over only by such a
+    clock makes nobody act. The service is asked first, its "not done" is a promise that holds for
+    the other's tries too, and the other's late write has an older fence.
     """
 
     def __init__(
@@ -102,11 +108,15 @@ class Once:
         An earlier worker's claim on the key may still last, and the store may be gone for a while.
         """
         budget = Budget(self._limits, clock=asyncio.get_running_loop().time)
-        execute = self._executor.execute
+        execute, jumps = self._executor.execute, 0
         while True:
             try:
                 outcome = await execute(operation, self._service, budget, tenant=operation.tenant)
-                if outcome.status not in (UNKNOWN, DEDUPLICATED) or not budget.remaining:
+                jumps = jumps + 1 if isinstance(outcome.error, ClockJumped) else 0
+                if 0 < jumps <= JUMPS:
+                    self._executor.observe("clock_jumped", told=outcome.how)
+                    self._executor.trust_clock()
+                elif outcome.status not in (UNKNOWN, DEDUPLICATED) or not budget.remaining:
                     return outcome
             except StoreDown:
                 if not budget.remaining:

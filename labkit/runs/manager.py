@@ -13,24 +13,30 @@ queue. The watchdog is a look, now and then, for runs whose lease is over: whoev
 import asyncio
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from labkit.recovery.cancel import stop, to_the_end
 from labkit.recovery.errors import PolicyError
 from labkit.recovery.policy import no_amounts
 from labkit.recovery.renewal import Renewal, while_held
 from labkit.recovery.retry import Observe
-from labkit.recovery.run_states import RunError
+from labkit.recovery.run_states import LeaseLost, RunError
 from labkit.recovery.stream.record import Owner
 from labkit.stores.errors import StoreDown
 
 from .driving import LOST, Driving
-from .job import Job
+from .job import Done, Job, Work
+from .news import TO_DO
 from .record import AgentRun, Held
 from .store import RunStore
+
+
+class TooManyStarts(RunError):
+    """A run was claimed again and again, and none of its steps was done: look why, then retry."""
 
 
 class UnknownJob(RunError, LookupError):
@@ -43,18 +49,26 @@ class RunPolicy:
 
     `lease`: how long a claim outlives its worker; it is renewed at a third. `watchdog`: between two
     looks for runs that nobody works on. `capacity`: runs at a time. `clean_up`: for a job to end
-    when it must. Raises `PolicyError` that names each wrong field.
+    when it must. `starts`: how many claims of a run may come to nothing: it may be what kills its
+    workers. Raises `PolicyError` that names each wrong field.
     """
 
     lease: float = 30.0
     watchdog: float = 5.0
     capacity: int = 4
     clean_up: float = 5.0
+    starts: int = 20
 
     def __post_init__(self) -> None:
-        above = ("lease", "watchdog", "capacity")
-        if wrong := no_amounts(self, whole=("capacity",), above_0=above):
+        above = ("lease", "watchdog", "capacity", "starts")
+        if wrong := no_amounts(self, whole=("capacity", "starts"), above_0=above):
             raise PolicyError("; ".join(wrong))
+        if self.lease < LEAST:
+            raise PolicyError(f"lease is {self.lease!r}, and must be at least {LEAST} s")
+
+
+LEAST: Final = 0.01  # seconds: what is shorter is over before it is heard of
+NO_PROGRESS: Final = "it was started so often that no step was done: see what ends its workers"
 
 
 def new_worker() -> str:
@@ -81,8 +95,9 @@ class RunManager:
         self.jobs = jobs
         self.worker = worker
         self.policy = policy
-        self._observe = observe
+        self._observe = partial(_told, observe)
         self._driven: dict[str, asyncio.Task[str]] = {}
+        self._fresh: dict[str, Held] = {}  # claimed, and the work has not begun
         self._closing = False
 
     @property
@@ -91,12 +106,15 @@ class RunManager:
         return len(self._driven)
 
     async def submit(
-        self, job: str, given: Any = None, *, owner: Owner, model: str = ""
+        self, job: str, given: Any = None, *, owner: Owner, model: str = "", run_id: str = ""
     ) -> AgentRun:
-        """Accept a run and return at once. Raises `UnknownJob`."""
-        if job not in self.jobs:
+        """Accept a run and return at once. Raises `UnknownJob`.
+
+        With a `run_id` of your own it can be asked for again after a lost answer: `RunExists`.
+        """
+        if job not in tuple(self.jobs):
             raise UnknownJob(f"no job {job!r:.60}; there is: {', '.join(self.jobs)}")
-        return await self.store.submit(job, given, owner=owner, model=model)
+        return await self.store.submit(job, given, owner=owner, model=model, run_id=run_id)
 
     async def cancel(self, run_id: str, owner: Owner) -> AgentRun:
         """End a run for good, and its work here too. Raises `UnknownRun` or `IllegalMove`."""
@@ -109,20 +127,23 @@ class RunManager:
         """Do runs until `shutdown`; a cancel leaves after one."""
         try:
             while not self._closing:
-                seen = self.store.news.count
+                seen = self.store.news.seen(TO_DO)
                 if not await to_the_end(self._started(), name="claim"):
-                    await self.store.news.after(seen, timeout=self.policy.watchdog)
+                    await self.store.news.after(TO_DO, seen, timeout=self.policy.watchdog)
         finally:
             await to_the_end(self.shutdown(), name="shut down")
 
     async def shutdown(self) -> None:
         """Claim nothing more, and hand every run back, so that others go on at once."""
         self._closing = True
-        self.store.news.wake()
+        self.store.news.wake(TO_DO)
         for task in (driven := tuple(self._driven.values())):
             task.cancel()
         if driven:
             await asyncio.wait(driven)
+        for held in self._fresh.values():
+            with suppress(LeaseLost, StoreDown):
+                await self.store.hand_back(held)
 
     async def _started(self) -> bool:
         """Claim the oldest run that waits and begin to work on it; whether there was one."""
@@ -140,6 +161,7 @@ class RunManager:
             return False
         run_id = held.run.run_id
         self._observe("claimed", run=run_id, fence=held.lease.fence, seq=held.run.seq)
+        self._fresh[run_id] = held
         task = asyncio.create_task(self._drive(held, began), name=f"drive {run_id}")
         self._driven[run_id] = task
         task.add_done_callback(partial(self._ended, run_id))
@@ -148,14 +170,15 @@ class RunManager:
     async def _drive(self, held: Held, began: float) -> str:
         """Work on a run while its lease is renewed beside it; how that ended."""
         run = held.run
+        del self._fresh[run.run_id]
         tell = partial(self._observe, run=run.run_id, fence=held.lease.fence)
         renewal = Renewal(
             partial(self.store.renew, held), length=held.lease.length, since=began, observe=tell
         )
         driving = Driving(self.store, held, renewal, tell)
-        name, clean_up = f"run {run.run_id}", self.policy.clean_up
+        job = self.jobs[run.job] if run.starts <= self.policy.starts else _gives_up
         work = await while_held(
-            driving.work(self.jobs[run.job]), renewal, name=name, clean_up=clean_up
+            driving.work(job), renewal, name=f"run {run.run_id}", clean_up=self.policy.clean_up
         )
         ended = LOST if not work.done() or work.cancelled() else work.result()
         tell("driven", ended=ended)
@@ -166,4 +189,17 @@ class RunManager:
             del self._driven[run_id]
         if not task.cancelled() and (error := task.exception()):
             self._observe("broken", run=run_id, error=type(error).__name__)
-        self.store.news.wake()  # there is room for another
+        self.store.news.wake(TO_DO)  # there is room for another
+
+
+def _told(observe: Observe, kind: str, /, **details: Any) -> None:
+    """Tell it; what becomes of a run does not hang on who listens."""
+    with suppress(Exception):
+        observe(kind, **details)
+
+
+async def _gives_up(work: Work) -> AsyncGenerator[Done, None]:
+    """What is done with a run that has ended too many workers."""
+    if work.run.starts:
+        raise TooManyStarts(NO_PROGRESS)
+    yield Done()

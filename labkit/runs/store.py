@@ -28,18 +28,17 @@ from labkit.recovery.run_states import (
     RUNNING,
     LeaseLost,
     RunExists,
-    UnknownRun,
     refused,
 )
 from labkit.recovery.stream.record import Owner
 from labkit.stores.tables import insert_into
 
+from .conditions import Condition, first_of, is_run, owned, unknown, whose
 from .database import Database
-from .record import AgentRun, Held, RunEvent
+from .record import AgentRun, Held, RunEvent, named
 from .tables import EVENTS, RUNS, run_of
 
-Condition = sa.ColumnElement[bool]
-FREE: Final = {"worker": None, "until": None}
+FREE: Final = {"worker": None, "until": None, "starts": 0}
 MOST: Final = 50  # runs in a list
 PAGE: Final = 500  # events in one answer
 
@@ -52,16 +51,14 @@ class RunStore(Database):
     async def submit(
         self, job: str, given: Any = None, *, owner: Owner, model: str = "", run_id: str = ""
     ) -> AgentRun:
-        """Accept a run: from now on it is not lost. Raises `RunExists`."""
+        """Accept a run: from now on it is not lost. Raises `RunExists` or `BadRun`."""
         told = {"job": job, "model": model}
         new = {
-            **told,
-            "run_id": run_id or uuid.uuid4().hex,
-            "tenant": owner.tenant,
-            "user": owner.user,
+            **named(run_id or uuid.uuid4().hex, owner, **told),
             "given": given,
             "status": QUEUED,
             "fence": 0,
+            "starts": 0,
             "seq": 1,
             "created": self._now,
             "updated": self._now,
@@ -79,10 +76,10 @@ class RunStore(Database):
 
     async def get(self, run_id: str, owner: Owner) -> AgentRun:
         """The run as it is now. Raises `UnknownRun`, also for a wrong owner."""
-        query = sa.select(RUNS).where(_owned(run_id, owner))
+        query = sa.select(RUNS).where(owned(run_id, owner))
         row = await self._asked(lambda connection: connection.execute(query).first())
         if row is None:
-            raise _unknown(run_id)
+            raise unknown(run_id)
         return run_of(row)
 
     async def runs(self, owner: Owner, *, most: int = MOST) -> list[AgentRun]:
@@ -91,9 +88,11 @@ class RunStore(Database):
         query = sa.select(RUNS).where(mine).order_by(RUNS.c.created.desc()).limit(most)
         return [run_of(row) for row in await self._asked(lambda it: it.execute(query).all())]
 
-    async def left(self) -> int:
-        """How many runs wait or are being done, whoever's they are."""
-        waiting = RUNS.c.status.in_((QUEUED, RUNNING))
+    async def left(self, jobs: Collection[str] | None = None) -> int:
+        """How many runs wait or are being done, whoever's they are; `jobs`: only runs of these."""
+        waiting: Condition = RUNS.c.status.in_((QUEUED, RUNNING))
+        if jobs is not None:
+            waiting &= RUNS.c.job.in_(jobs)
         query = sa.select(sa.func.count()).select_from(RUNS).where(waiting)
         return int(await self._asked(lambda it: it.execute(query).scalar_one()))
 
@@ -102,7 +101,7 @@ class RunStore(Database):
     ) -> list[RunEvent]:
         """The events after number `after`, in their order; for a wrong owner there are none."""
         columns = (EVENTS.c.seq, EVENTS.c.type, EVENTS.c.data, EVENTS.c.at)
-        mine = (EVENTS.c.run_id == run_id) & sa.exists().where(_owned(run_id, owner))
+        mine = (EVENTS.c.run_id == run_id) & sa.exists().where(owned(run_id, owner))
         query = (
             sa.select(*columns)
             .where(mine & (EVENTS.c.seq > after))
@@ -115,9 +114,16 @@ class RunStore(Database):
         """End it for good; its worker finds out at its next write or renewal."""
         return await self._moved("cancel", run_id, owner, {}, **FREE)
 
-    async def answer(self, run_id: str, owner: Owner, text: str) -> AgentRun:
-        """Answer its question, which is possible once."""
-        return await self._moved("answer", run_id, owner, {"answer": text}, answer=text)
+    async def answer(
+        self, run_id: str, owner: Owner, text: str, *, seq: int | None = None
+    ) -> AgentRun:
+        """Answer its question, which is possible once.
+
+        `seq`: the number of the event that asked. With it an answer that is sent again can never
+        be taken for one to the next question.
+        """
+        asked = None if seq is None else RUNS.c.seq == seq
+        return await self._moved("answer", run_id, owner, {"answer": text}, asked, answer=text)
 
     async def retry(self, run_id: str, owner: Owner, *, model: str | None = None) -> AgentRun:
         """Go on from where it failed, with another model where one is named."""
@@ -157,13 +163,15 @@ class RunStore(Database):
             until=self._now + length,
             length=length,
             fence=RUNS.c.fence + 1,
+            starts=RUNS.c.starts + 1,
             seq=RUNS.c.seq + 1,
             status=MOVES["claim"].target,
             updated=self._now,
         )
         if run_id is None:  # two picks, since each has an index to walk
-            next_one = _first(over & known, RUNS.c.until), _first(queued & known, RUNS.c.created)
-            chosen: sa.ColumnElement[Any] = sa.func.coalesce(*next_one)
+            late = first_of(over & known, RUNS.c.until)
+            new = first_of(queued & known, RUNS.c.created)
+            chosen: sa.ColumnElement[Any] = sa.func.coalesce(late, new)
         else:
             chosen = sa.literal(run_id, RUNS.c.run_id.type)
 
@@ -192,11 +200,11 @@ class RunStore(Database):
         change = sa.update(RUNS).where(self._mine(held)).returning(RUNS.c.run_id)
         length = held.lease.length  # a claim of its own that is newer may have had another
         longer = change.values(until=self._now + length, length=length)
-        return await self._written(lambda it: it.execute(longer).first()) is not None
+        return await self._urgent(lambda it: it.execute(longer).first()) is not None
 
     async def step(self, held: Held, data: dict[str, Any], *, checkpoint: Any) -> Held:
         """Keep what a step has done, and where to go on; the run as it is then."""
-        return await self._write(held, "step", data, checkpoint=checkpoint, answer=None)
+        return await self._write(held, "step", data, checkpoint=checkpoint, answer=None, starts=0)
 
     async def ask(self, held: Held, question: str, *, checkpoint: Any) -> Held:
         """Wait for a person's answer; the lease ends."""
@@ -224,17 +232,22 @@ class RunStore(Database):
         answer that was lost: only the owner writes, and what is there by then is its own.
         """
         _, target, _, event = MOVES[move]
-        seq = held.run.seq + bool(event)
-        mine = self._mine(held) & (RUNS.c.seq == held.run.seq)  # breakpoint: fence in the update
-        change = sa.update(RUNS).where(mine).values(**changed, status=target, seq=seq)
+        seq = held.run.seq + 1
+        mine = self._mine(held)  # breakpoint: fence in the update
+        if event:
+            mine, changed = mine & (RUNS.c.seq == held.run.seq), {**changed, "seq": seq}
+        change = sa.update(RUNS).where(mine).values(**changed, status=target)
 
         def write(connection: sa.Connection) -> Held:
             row = connection.execute(change.values(updated=self._now).returning(RUNS)).first()
             if row is not None:
                 return held._replace(run=self._told(connection, row, event, data))
-            row = connection.execute(sa.select(RUNS).where(_is(held))).first()
-            if row is None or (row.fence, row.seq, row.status) != (held.lease.fence, seq, target):
-                raise LeaseLost(f"{move}: run {held.run.run_id!r} is {_whose(row)}")
+            row = connection.execute(sa.select(RUNS).where(is_run(held))).first()
+            if row is None or (row.fence, row.status) != (held.lease.fence, target):
+                raise LeaseLost(f"{move}: run {held.run.run_id!r} is {whose(row)}")
+            known = (seq,) if event else (seq, seq - 1)
+            if row.seq not in known or held.run.status != RUNNING:
+                raise LeaseLost(f"{move}: run {held.run.run_id!r} has gone on")
             return held._replace(run=run_of(row))  # written already: only the answer was lost
 
         return await self._changed(write)
@@ -244,23 +257,31 @@ class RunStore(Database):
         lease = held.lease
         newest = (RUNS.c.worker == lease.owner) & (RUNS.c.fence == lease.fence)
         running = RUNS.c.status.in_(MOVES["step"].sources)
-        return _is(held) & running & newest & (RUNS.c.until > self._now)
+        return is_run(held) & running & newest & (RUNS.c.until > self._now)
 
     async def _moved(
-        self, move: str, run_id: str, owner: Owner, data: dict[str, Any], /, **changed: Any
+        self,
+        move: str,
+        run_id: str,
+        owner: Owner,
+        data: dict[str, Any],
+        more: Condition | None = None,
+        /,
+        **changed: Any,
     ) -> AgentRun:
         """A move of the run's owner. Raises `UnknownRun` or `IllegalMove`."""
         sources, target, _, event = MOVES[move]
         seq = RUNS.c.seq + int(bool(event))  # PostgreSQL adds no boolean
-        legal = _owned(run_id, owner) & RUNS.c.status.in_(sources)  # breakpoint: legal move
+        legal = owned(run_id, owner) & RUNS.c.status.in_(sources)  # breakpoint: legal move
+        legal = legal if more is None else legal & more
         change = sa.update(RUNS).where(legal).values(**changed, status=target, seq=seq)
 
         def write(connection: sa.Connection) -> AgentRun:
             row = connection.execute(change.values(updated=self._now).returning(RUNS)).first()
             if row is not None:
                 return self._told(connection, row, event, data)
-            row = connection.execute(sa.select(RUNS).where(_owned(run_id, owner))).first()
-            raise _unknown(run_id) if row is None else refused(run_id, row.status, move)
+            row = connection.execute(sa.select(RUNS).where(owned(run_id, owner))).first()
+            raise unknown(run_id) if row is None else refused(run_id, row.status, move)
 
         return await self._changed(write)
 
@@ -271,30 +292,6 @@ class RunStore(Database):
         if event:
             new = {"run_id": row.run_id, "seq": row.seq, "type": event, "data": data}
             connection.execute(sa.insert(EVENTS).values(**new, at=self._now))
-        self.news.send(connection)
-        return run_of(row)
-
-
-def _first(wanted: Condition, by: sa.ColumnElement[Any]) -> Any:
-    """The first such run, of those that nobody is claiming at this moment."""
-    first = sa.select(RUNS.c.run_id).where(wanted).order_by(by, RUNS.c.run_id).limit(1)
-    return first.with_for_update(skip_locked=True).scalar_subquery()
-
-
-def _is(held: Held) -> Condition:
-    return RUNS.c.run_id == held.run.run_id
-
-
-def _owned(run_id: str, owner: Owner) -> Condition:
-    theirs = (RUNS.c.tenant == owner.tenant) & (RUNS.c.user == owner.user)
-    return (RUNS.c.run_id == run_id) & theirs
-
-
-def _whose(row: sa.Row[Any] | None) -> str:
-    if row is None:
-        return "not there any more"
-    return f"{row.status}, held by {row.worker or 'nobody'} with fence {row.fence}"
-
-
-def _unknown(run_id: str) -> UnknownRun:
-    return UnknownRun(f"there is no run {run_id!r} for this owner")
+        run = run_of(row)
+        self.news.send(connection, run)
+        return run

@@ -43,6 +43,7 @@ RUNS: Final = sa.Table(
     sa.Column("error_message", AsJSON),
     sa.Column("worker", AsJSON),
     sa.Column("fence", sa.Integer, nullable=False),
+    sa.Column("starts", sa.Integer, nullable=False),
     sa.Column("until", sa.Double),
     sa.Column("length", sa.Double),
     sa.Column("seq", sa.Integer, nullable=False),

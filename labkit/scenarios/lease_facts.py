@@ -29,7 +29,7 @@ def finished_by(events: Sequence[Event]) -> Fact:
 def next_claim(events: Sequence[Event]) -> Fact:
     """When another worker got the run, after the blow."""
     first, blow = _first(events), _blow(events)
-    claims = (e for e in _told(events[blow.index + 1 :]) if e.kind == "claimed")
+    claims = (e for e in _told(events[blow.index :]) if e.kind == "claimed")
     claim = next((event for event in claims if event["by"] != first["by"]), None)
     if claim is None:
         return Fact("never", events[-1].index)

@@ -35,6 +35,7 @@ async def working(
     runs: int = 1,
     happens: Sequence[Sequence[Any]] = (),
     until: float = UNTIL,
+    at_least: float = 0.0,
 ) -> dict[str, str]:
     """Let workers do the runs of one owner while this and that happens; the state of each run."""
     for number in range(1, workers + 1):
@@ -44,14 +45,14 @@ async def working(
     for at, what, *about in happens:
         await asyncio.sleep(at - floor.clock())
         await _happen(floor, policy, what, *about)
-    await _ended(floor, until)
+    await _ended(floor, until, at_least)
     return {run_id: run["status"] for run_id, run in floor.left().items()}
 
 
-async def _ended(floor: Floor, until: float) -> None:
+async def _ended(floor: Floor, until: float, at_least: float) -> None:
     """Wait until every run is done, or nobody waits any longer; then workers leave in order."""
     for _ in range(int(until / LOOK)):
-        if not _open(floor):
+        if not _open(floor) and floor.clock() >= at_least:
             for worker in floor.workers.values():
                 await _shut_down(worker)
             return

@@ -9,8 +9,9 @@ import sqlalchemy as sa
 
 from labkit.recovery.lease import Lease
 from labkit.recovery.run_states import QUEUED, RUNNING
+from labkit.runs.conditions import Condition
 from labkit.runs.record import Held
-from labkit.runs.store import Condition, RunStore
+from labkit.runs.store import RunStore
 from labkit.runs.tables import RUNS
 from labkit.stores.errors import StoreDown
 
@@ -39,7 +40,7 @@ class ReadsThenWrites(NotedStore):
             run = self._told(connection, row, "run_started", about)
             return Held(run, Lease(worker, row.fence, row.until, length))
 
-        return await self._written(write)
+        return await self._urgent(write)
 
 
 class NoFence(NotedStore):

@@ -8,9 +8,10 @@ What was opened is closed by whoever opened it: `store.close()`.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import Any, Final, TypeVar
 
 import sqlalchemy
@@ -18,6 +19,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
 from .errors import StoreDown, StoreError, told
+from .errors import shown as url_shown
 from .memory import MemoryKeyStore, MemoryStreamStore
 from .sql import SQLStreamStore
 from .sql_keys import SQLKeyStore
@@ -25,6 +27,15 @@ from .sql_keys import SQLKeyStore
 __all__ = ["StoreDown", "StoreError", "open_key_store", "open_stream_store"]
 
 BUSY: Final = 10.0  # seconds that a writer waits for its turn, and that a lock lasts in silence
+SILENCE: Final = 15.0  # seconds without an answer after which a server is taken for gone
+# So is a host that is gone, by the network's own means. Seconds; the last one is in milliseconds.
+GONE: Final = {
+    "connect_timeout": 5,
+    "keepalives_idle": 4,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
 Store = TypeVar("Store")
 
 
@@ -52,10 +63,10 @@ def opened(url: str, make: Callable[[Engine], Store], *, begin: str) -> Store:
     shown = "this URL"
     try:
         parsed = sqlalchemy.make_url(url)
-        shown = parsed.render_as_string(hide_password=True)
+        shown = url_shown(parsed)
         return make(_engine(parsed, begin))
     except (SQLAlchemyError, ImportError, ValueError) as error:
-        ways = "memory:, sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
+        ways = "sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
         raise StoreError(f"{shown} cannot be opened ({told(error)}); use {ways}") from None
 
 
@@ -65,7 +76,9 @@ def _engine(url: sqlalchemy.URL, begin: str) -> Engine:
     if backend not in ("sqlite", "postgresql"):
         raise ValueError(f"no store on {backend}")
     if backend == "postgresql":
-        engine = sqlalchemy.create_engine(url, pool_pre_ping=True, **options)
+        ends = {name: value for name, value in GONE.items() if name not in url.query}
+        engine = sqlalchemy.create_engine(url, pool_pre_ping=True, connect_args=ends, **options)
+        event.listen(engine, "do_connect", _bounded)
         event.listen(engine, "connect", _not_silent)
         return engine
     if url.database in (None, "", ":memory:"):  # where each thread would see another one
@@ -73,6 +86,29 @@ def _engine(url: sqlalchemy.URL, begin: str) -> Engine:
     engine = sqlalchemy.create_engine(url, connect_args={"timeout": BUSY}, **options)
     begun_by(engine, begin)
     return engine
+
+
+def _bounded(_: Any, __: Any, how: Any, options: Any) -> Any:
+    """A connection on which no call waits for ever, whatever stands between it and its server."""
+    import psycopg
+
+    class Bounded(psycopg.Connection[Any]):
+        def wait(self, gen: Any, *more: Any, **named: Any) -> Any:
+            return super().wait(self._ended(gen), *more, **named)
+
+        def _ended(self, work: Any) -> Generator[Any, Any, Any]:
+            end, ready = monotonic() + SILENCE, None
+            while True:
+                try:
+                    wanted = work.send(ready)
+                except StopIteration as done:
+                    return done.value
+                ready = yield wanted
+                if not ready and monotonic() > end:
+                    self.close()
+                    raise psycopg.OperationalError(f"no answer for {SILENCE:g} s")
+
+    return Bounded.connect(*how, **options)
 
 
 def _not_silent(connection: Any, _: Any) -> None:

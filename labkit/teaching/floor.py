@@ -27,6 +27,7 @@ from .stepper import decided_at, stepper
 
 HAPPENS: Final = {"killed": "kill", "frozen": "freeze", "cut off": "cut", "shut down": "shut down"}
 LASTING: Final = ("frozen", "cut off")
+MOMENT: Final = 3.0  # seconds after it is awake, for what it still writes
 SLIDERS: Final = {  # words, least and most, in seconds
     "lease": ("length of the lease (s)", 1.0, 60.0),
     "at": ("it happens at (s)", 0.5, 20.0),
@@ -107,13 +108,12 @@ def _played(happens: str, at: float, lasting: float, lease: float) -> Run:
     lasts = [lasting] if happens in LASTING else []
     told = f"worker-1 is {happens} at {seconds(at)}{f' for {seconds(lasting)}' if lasts else ''}"
     what = [[at, HAPPENS[happens], "worker-1", *lasts]]
-    client, claim = (
-        partial(working, workers=2, happens=what),
-        f"{told}; a lease is {seconds(lease)}",
-    )
-    policy = replace(known.policy, lease=lease)
+    awake = at + lasting + MOMENT if lasts else 0.0  # a run may be done before it wakes
+    client = partial(working, workers=2, happens=what, at_least=awake)
+    claim = f"{told}; a lease is {seconds(lease)}"
     return catalogue.simulate(
-        known.but(name="two workers", client=client, claim=claim), policy=policy
+        known.but(name="two workers", client=client, claim=claim),
+        policy=replace(known.policy, lease=lease),
     )
 
 

@@ -9,6 +9,7 @@ workers that only stood still for a while. Each point is read from runs of `leas
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from matplotlib.figure import Figure
@@ -34,10 +35,15 @@ def lease_lengths(lengths: Iterable[float] = LENGTHS) -> Chart:
 
     Raises `SimulationError` for no length, `PolicyError` for one that no lease can have.
     """
+    given: object = lengths
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SimulationError(f"give it a list of lengths in seconds, not {lengths!r:.40}")
     wanted, found = sorted({*lengths}), list[dict[str, float]]()
     if not wanted:
         raise SimulationError("give it at least one length, in seconds")
-    print("about a second for each lease, in seconds:", end="", flush=True)
+    for length in wanted:
+        replace(POLICY, lease=length)  # refuses what no lease can have, before anything is told
+    print("a second or two for each lease, in seconds:", end="", flush=True)
     for length in wanted:
         found += sweep([length])
         print(f" {length:g}", end="", flush=True)

@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
 from labkit.recovery.run_states import MOVES, OWNER, TIME, WORKER, Move
+from labkit.simulation import SimulationError
 
 from .chart import Chart
 from .said import texts
@@ -45,7 +46,9 @@ Arrow = tuple[str, str, str, Move]  # from, to, name
 
 
 def states(moves: Mapping[str, Move] = MOVES) -> Chart:
-    """The state machine of a run, from the table `moves`."""
+    """The state machine of a run, from the table `moves`. Raises `SimulationError`."""
+    if not isinstance(moves, Mapping) or not all(isinstance(m, Move) for m in moves.values()):
+        raise SimulationError(f"give it a table of moves, as MOVES is one, not {moves!r:.40}")
     return Chart(lambda: _figure(moves), _text(moves), "states of a run")
 
 

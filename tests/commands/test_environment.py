@@ -51,6 +51,22 @@ def asked_for(project: dict[str, Any]) -> list[Requirement]:
 # --- the three files agree
 
 
+def test_ctrl_c_while_a_command_is_imported_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("LABKIT_ENVIRONMENT", "current")
+    monkeypatch.setattr(importlib, "import_module", interrupted)
+    try:
+        code = environment.run("worker", [])
+    except KeyboardInterrupt:  # which would end the tests
+        code = -1
+    assert code == 130
+    assert capsys.readouterr() == ("", "")
+
+
 def test_the_lock_holds_names_versions_and_markers_only() -> None:
     lines = environment.LOCK.read_text().splitlines()
     assert lines

@@ -8,9 +8,11 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,10 +56,10 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'runs.db'}"
 
 
-def submitted(url: str) -> str:
+def submitted(url: str, job: str = "order") -> str:
     """The id of a new run."""
     with closing(open_run_store(url)) as store:
-        return asyncio.run(store.submit("order", 7, owner=OWNER)).run_id
+        return asyncio.run(store.submit(job, 7, owner=OWNER)).run_id
 
 
 def found(url: str, run: str) -> AgentRun:
@@ -151,21 +153,92 @@ def test_who_waits_until_all_is_idle_waits_for_what_others_do(url: str) -> None:
         with closing(open_run_store(url)) as store:
             left = store.left
 
-            async def look() -> int:
-                looked.put_nowait(found := await left())
+            async def look(jobs: Collection[str] | None = None) -> int:
+                looked.put_nowait(found := await left(jobs))
                 return found
 
             store.left = look  # type: ignore[method-assign]  # as it is, and told
             await store.submit("order", owner=OWNER)
             held = await store.claim("other", length=600.0)
             assert held is not None
-            manager = RunManager(store, {}, worker="w", policy=RunPolicy())
+            doing: dict[str, Any] = {"order": None}
+            manager = RunManager(store, doing, worker="w", policy=RunPolicy())
             idle = asyncio.create_task(worker._idle(manager))
             assert await looked.get() == 1
             await store.finish(held, None)
             await idle
+            assert 0 in [looked.get_nowait() for _ in range(looked.qsize())]
 
     asyncio.run(asyncio.wait_for(program(), 20))
+
+
+@pytest.mark.timeout(20)
+def test_runs_that_only_others_can_do_are_named_and_not_waited_for(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        submitted(url, "bill")
+    run = submitted(url)
+    assert worker.main([*line_of(url, tmp_path), "--pause", "0", "--until-idle"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == ["left_to_others runs=2", "ended worker=w"]
+    assert found(url, run).status == COMPLETED
+
+
+def test_both_stores_are_closed_at_the_end(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+
+    def opened(name: str, make: Any, url: str) -> Any:
+        store = make(url)
+        close = store.close
+        store.close = lambda: (closed.append(name), close())
+        return store
+
+    for name in ("open_run_store", "open_key_store"):
+        monkeypatch.setattr(worker, name, partial(opened, name, getattr(worker, name)))
+    assert worker.main([*line_of(url, tmp_path), "--until-idle"]) == 0
+    assert closed == ["open_key_store", "open_run_store"]
+
+
+@processes[0]
+@pytest.mark.parametrize("heard", [0, 2])
+def test_a_worker_whose_lines_nobody_reads_any_more_does_its_runs_and_ends_in_order(
+    heard: int, url: str, tmp_path: Path
+) -> None:
+    runs = [submitted(url) for _ in range(3)]
+    line = [*line_of(url, tmp_path), "--pause", "0", "--until-idle"]
+    with (
+        (tmp_path / "errors").open("w+") as errors,
+        subprocess.Popen(
+            [sys.executable, *COMMAND, *line],
+            env={**os.environ, "LABKIT_ENVIRONMENT": "current"},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        for _ in range(heard):
+            process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(20) == 0
+        errors.seek(0)
+        assert errors.read() == ""
+    assert {found(url, run).status for run in runs} == {COMPLETED}
+
+
+def test_a_clock_that_was_set_is_told_and_the_other_words_of_a_key_are_not(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def jobs(once: Any, **options: Any) -> dict[str, Any]:
+        once._executor.observe("entered", digest="d")
+        once._executor.observe("clock_jumped", told="by +60 s")
+        return {}
+
+    monkeypatch.setattr(worker, "jobs", jobs)
+    assert worker.main([*line_of(url, tmp_path), "--until-idle"]) == 0
+    told = ["clock_jumped told=by +60 s", "serving worker=w jobs=", "ended worker=w"]
+    assert capsys.readouterr().out.splitlines() == told
 
 
 # --- what is no good
@@ -196,6 +269,18 @@ def test_a_number_that_is_no_good_is_named_in_one_line(
     [
         (["--store", "sqlite:////no/such/folder/runs.db"], "/no/such/folder/runs.db cannot be"),
         (["--store", "nonsense"], "this URL cannot be opened"),
+        (["--store", "memory:"], r"; use sqlite:///FILE or postgresql\S+$"),
+        pytest.param(
+            ["--store", "postgresql+psycopg://127.0.0.1:1/x?user=u&password=hunter2"],
+            "[?&]password=[*]{3}[& ]",
+            id="password in the query",
+        ),
+        pytest.param(
+            ["--store", "postgresql+psycopg://127.0.0.1:1/x?SSLPassword=hunter2"],
+            "[?]SSLPassword=[*]{3} ",
+            id="another password in the query",
+        ),
+        (["--store", "mysql://u:hunter2@h/x?passwd=hunter2"], "passwd=[*]{3} cannot be opened"),
         (["--store", "postgresql+psycopg://ann:hunter2@127.0.0.1:1/x"], "ann:[*]{3}@127.0.0.1"),
         (["--ledger", "/no/such/folder/x.db"], "the ledger /no/such/folder/x.db cannot be opened"),
     ],

@@ -134,6 +134,24 @@ def test_a_claim_whose_writing_took_longer_than_it_lasts_is_asked_before_the_fir
     assert virtually(program()) == (outcomes.UNKNOWN, 0)
 
 
+def test_a_renewal_beside_another_write_is_asked_for_again_and_the_claim_lasts() -> None:
+    async def program() -> tuple[str, bool]:
+        shop = Shop()
+
+        class Written(MemoryKeyStore):
+            beside = False
+
+            async def swap(self, old: KeyRecord | None, new: KeyRecord) -> bool:
+                if old and not self.beside:  # the first renewal: somebody has cut its lease
+                    self.beside = await super().swap(old, replace(old, version=old.version + 1))
+                return await super().swap(old, new)
+
+        shop.keys = store = Written(shop.clock)
+        return (await shop.execute(Told([Step(seconds=8.0)]))).status, store.beside
+
+    assert virtually(program()) == (outcomes.SUCCEEDED, True)
+
+
 # --- a store that is gone, hangs or raises
 
 

@@ -26,6 +26,10 @@ def test_the_holders_own_second_claim_keeps_its_fence() -> None:
     assert claim(HELD, "a", now=9.0, length=10.0) == Lease("a", 3, 19.0, 10.0)
 
 
+def test_the_holders_own_second_claim_has_the_length_that_it_asks_for() -> None:
+    assert claim(HELD, "a", now=9.0, length=4.0) == Lease("a", 3, 13.0, 4.0)
+
+
 def test_the_old_holder_is_a_new_one_once_its_lease_has_ended() -> None:
     found = claim(HELD, "a", now=10.0, length=10.0)
     assert found is not None

@@ -141,6 +141,20 @@ def test_a_lease_that_another_has_ends_the_work_at_once() -> None:
     assert virtually(program()) == (True, TAKEN, 4.0)
 
 
+def test_a_lease_that_another_has_by_the_last_try_is_told_as_taken_and_not_as_unrenewed() -> None:
+    async def taken(now: float) -> bool | None:
+        if now < 8.5:
+            raise OSError("gone")
+        return False
+
+    async def program() -> tuple[str, float]:
+        kept = Kept(taken)
+        await kept.held(100.0)
+        return kept.renewal.lost, kept.clock()
+
+    assert virtually(program()) == (TAKEN, 9.0)
+
+
 def test_an_answer_that_says_neither_is_asked_for_again_soon() -> None:
     async def unsure(now: float) -> bool | None:
         return True if now > 6.0 else None

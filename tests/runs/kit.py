@@ -24,6 +24,7 @@ from labkit.recovery.run_states import ENDED
 from labkit.recovery.stream.record import Owner
 from labkit.runs.job import Ask, Done, Job, Step, Work
 from labkit.runs.manager import RunManager, RunPolicy
+from labkit.runs.news import about
 from labkit.runs.opening import virtual_run_store
 from labkit.runs.record import AgentRun, RunEvent
 from labkit.runs.store import RunStore
@@ -111,7 +112,7 @@ class Floor:
         self.told: list[Told] = []
         self.did: list[Did] = []
         self.closed: list[str] = []  # the workers whose jobs ran their clean-up, in this order
-        self._workers: list[Worker] = []
+        self.workers: list[Worker] = []
         self._runs = 0
 
     async def count(self, work: Work) -> AsyncGenerator[Step | Ask | Done, None]:
@@ -167,7 +168,7 @@ class Floor:
         )
         process = Process(name, tell)
         worker = Worker(manager, process.start(manager.serve()), process, line)
-        self._workers.append(worker)
+        self.workers.append(worker)
         return worker
 
     async def submit(self, job: str = "count", given: Any = None, *, model: str = "") -> AgentRun:
@@ -184,11 +185,11 @@ class Floor:
         """Wait for it to be in one of `states`, or to have ended."""
         async with asyncio.timeout(within):
             while True:
-                seen = self.store.news.count
+                seen = self.store.news.seen(about(run.run_id))
                 now = await self.get(run)
                 if now.status in (states or ENDED):
                     return now
-                await self.store.news.after(seen, timeout=1.0)  # some are deaf
+                await self.store.news.after(about(run.run_id), seen, timeout=1.0)  # some are deaf
 
     async def when(self, so: Callable[[], object]) -> None:
         """Wait until it is so, a hundred seconds at most."""
@@ -222,7 +223,7 @@ class Floor:
 
     async def leave(self) -> None:
         """Shut down whoever still serves."""
-        alive = [worker for worker in self._workers if worker.process.alive]
+        alive = [worker for worker in self.workers if worker.process.alive]
         for worker in alive:
             await worker.manager.shutdown()
         for worker in alive:

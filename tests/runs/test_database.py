@@ -7,17 +7,21 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from labkit.recovery.run_states import RunExists
-from labkit.runs.database import NotJSON
+from labkit.runs.database import NotJSON, NotKept
+from labkit.runs.news import TO_DO
 from labkit.runs.opening import open_run_store
 from labkit.runs.store import RunStore
 from labkit.runs.tables import EVENTS, RUNS, SCHEMA, VERSIONS
@@ -26,7 +30,19 @@ from tests.services.processes import until
 from tests.stores.postgres import new_schema, serving
 
 from .conftest import every_database, on_postgresql
-from .storing import LENGTH, OWNER, Gate, changed, claimed, run, submitted, told
+from .storing import (
+    LENGTH,
+    OWNER,
+    Clock,
+    Gate,
+    changed,
+    claimed,
+    in_memory,
+    now,
+    run,
+    submitted,
+    told,
+)
 
 Opened = Callable[[], RunStore]
 SECRET = "sk-secret-input"
@@ -140,6 +156,73 @@ def test_no_error_quotes_what_was_given_and_no_log_does(
         assert SECRET not in caplog.text
 
     run(program())
+
+
+BAD: dict[str, dict[str, Any]] = {
+    "too long for an index": {"run_id": Random(7).randbytes(8000).hex(), "seq": 1},
+    "too great a number": {"run_id": "r", "seq": 2**40},
+    "nothing where something must be": {"run_id": None, "seq": 1},
+    "no value of a column": {"run_id": "r", "seq": 1, "type": object()},
+}
+
+
+@every_database
+@pytest.mark.parametrize("name", BAD)
+def test_what_can_never_be_kept_is_no_trouble_of_the_database(
+    store: RunStore, url: str, name: str
+) -> None:
+    insert = sa.insert(EVENTS).values({"type": "x", "data": {}, "at": 0.0, **BAD[name]})
+    writing = store._urgent(lambda connection: connection.execute(insert).rowcount)
+    if url.startswith("sqlite") and name.startswith("too"):
+        assert run(writing) == 1  # it has room for both
+        return
+    with pytest.raises(NotKept, match="nothing was written") as caught:
+        run(writing)
+    assert "\n" not in str(caught.value)
+    assert not isinstance(caught.value, StoreError)
+
+
+# --- threads
+
+
+def test_no_work_of_the_program_and_no_crowd_of_calls_holds_up_a_renewal(file: Path) -> None:
+    free = threading.Event()
+
+    async def program() -> None:
+        with closing(open_run_store(f"sqlite:///{file}")) as store:
+            held = await claimed(store)
+            try:
+                work = [asyncio.to_thread(free.wait, 30) for _ in range(100)]
+                crowd = [
+                    asyncio.ensure_future(store._call(partial(free.wait, 30))) for _ in "12345"
+                ]
+                threads = asyncio.gather(*work)
+                getting = asyncio.create_task(store.get(held.run.run_id, OWNER))
+                for _ in range(20):
+                    assert await asyncio.wait_for(store.renew(held), 5)
+                assert not getting.done()
+            finally:
+                free.set()
+            await asyncio.gather(*crowd, threads)
+            assert (await getting).fence == held.lease.fence
+
+    run(program())
+
+
+def runs_threads() -> list[str]:
+    return [one.name for one in threading.enumerate() if one.name.startswith("runs: ")]
+
+
+def test_the_threads_of_a_store_end_with_it_and_a_simulation_starts_none(file: Path) -> None:
+    before = runs_threads()
+    store = open_run_store(f"sqlite:///{file}")
+    assert run(store.renew(run(claimed(store))))
+    assert len(runs_threads()) > len(before)
+    store.close()
+    assert runs_threads() == before
+    with in_memory(Clock()) as virtual:
+        assert now(virtual.renew(now(claimed(virtual))))
+        assert runs_threads() == before
 
 
 # --- locked, full, read-only
@@ -404,7 +487,7 @@ def test_a_server_that_stops_and_comes_back_is_told_and_nothing_is_lost() -> Non
                 assert "\n" not in str(caught.value)
         assert run(store.renew(held))
         assert run(store.step(held, {}, checkpoint=1)).run.seq == 3
-        seen = store.news.count
+        seen = store.news.seen(TO_DO)
         run(until_it_is_heard(store, seen))
 
 
@@ -413,7 +496,7 @@ async def until_it_is_heard(store: RunStore, seen: int) -> None:
     await until(lambda: store.news._thread.is_alive())
     with closing(open_run_store(store._engine.url.render_as_string(hide_password=False))) as other:
         await submitted(other)
-    await until(lambda: store.news.count > seen)
+    await until(lambda: store.news.seen(TO_DO) > seen)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import pytest
 from labkit.recovery.errors import ProviderError
 from labkit.recovery.run_states import LeaseLost
 from labkit.runs.job import Ask, Done, Job, Step, Work
+from labkit.runs.manager import RunManager
 from labkit.runs.record import AgentRun
 from labkit.stores.errors import StoreDown
 
@@ -361,14 +362,15 @@ def test_a_clean_up_that_fails_changes_nothing_for_a_run_that_is_lost(raised: Ex
     on_floor(program)
 
 
-def test_a_job_that_says_itself_that_its_claim_is_lost_writes_nothing() -> None:
+def test_a_job_that_says_wrongly_that_its_claim_is_lost_has_failed() -> None:
     async def job(work: Work) -> Steps:
         raise LeaseLost("I have seen it")
         yield Done()
 
     async def program(floor: Floor, run: AgentRun) -> None:
         await floor.at(5.0)
-        assert (await floor.types(run), floor.kinds("a")[-1]) == (STARTED, "driven")
+        assert await floor.types(run) == [*STARTED, "run_failed"]
+        assert (await floor.get(run)).error_code == "LEASE_LOST"
 
     with_job(program, lambda floor: job)
 
@@ -421,5 +423,73 @@ def test_a_whole_run_tells_its_events_and_nothing_else() -> None:
         await asyncio.sleep(1.0)
         assert floor.kinds() == ["claimed", *["kept"] * 4, "driven"]
         assert floor.told[-1].details == {"run": run.run_id, "fence": 1, "ended": "completed"}
+
+    on_floor(program)
+
+
+# --- what would end the worker, and what comes of a cancel
+
+
+class OutOfNowhere(BaseException):
+    """What no worker should die of."""
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), OutOfNowhere("x")])
+def test_what_would_end_the_worker_fails_the_run_and_the_worker_goes_on(
+    error: BaseException,
+) -> None:
+    async def job(work: Work) -> Steps:
+        raise error
+        yield Done()
+
+    async def program(floor: Floor, run: AgentRun) -> None:
+        found = await floor.until(run, "failed")
+        assert found.error_code == type(error).__name__
+        await floor.until(await floor.submit("count"))
+
+    with_job(program, lambda floor: job)
+
+
+def test_a_job_that_makes_another_error_of_a_cancel_is_handed_back() -> None:
+    async def job(work: Work) -> Steps:
+        try:
+            await asyncio.sleep(100.0)
+        except asyncio.CancelledError:
+            raise ConnectionError("aborted") from None
+        yield Done()
+
+    async def program(floor: Floor, run: AgentRun) -> None:
+        await floor.at(2.0)
+        await floor.workers[0].manager.shutdown()
+        found = await floor.get(run)
+        assert (found.status, found.worker) == ("queued", None)
+
+    with_job(program, lambda floor: job)
+
+
+def test_a_run_is_handed_back_also_after_a_step_whose_answer_was_lost() -> None:
+    async def program(floor: Floor) -> None:
+        run = await floor.submit("count", 1.0)
+        line = Line(loses=tuple(range(2, 100)))  # all but that of the claim
+        worker = floor.worker("a", line)
+        await floor.at(1.3)  # the step is kept, and its worker has not heard of it
+        assert len(await floor.types(run)) == 3
+        await worker.manager.shutdown()
+        assert (await floor.get(run)).status == "queued"
+
+    on_floor(program)
+
+
+def test_an_observer_that_fails_decides_about_no_run() -> None:
+    def broken(kind: str, **details: Any) -> None:
+        raise BrokenPipeError(kind)
+
+    async def program(floor: Floor) -> None:
+        store, jobs = floor.store, floor.jobs
+        manager = RunManager(store, jobs, worker="a", policy=POLICY, observe=broken)
+        serving = asyncio.create_task(manager.serve())
+        await floor.until(await floor.submit("count"), "completed")
+        await manager.shutdown()
+        await serving
 
     on_floor(program)

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from labkit.recovery.event_log import ForeignCursor, frames
 from labkit.recovery.run_states import UnknownRun
@@ -14,9 +15,11 @@ from labkit.recovery.sse import SSEDecoder
 from labkit.recovery.stream.record import Owner
 from labkit.runs.following import RunLog
 from labkit.runs.record import AgentRun
+from labkit.runs.tables import EVENTS
 from labkit.stores.errors import StoreDown
 
 from .kit import ANN, BOB, COUNTED, Floor, Line, on_floor
+from .storing import changed
 
 DELTA = 0.01
 
@@ -256,6 +259,101 @@ def test_a_heartbeat_comes_after_that_much_silence_whatever_others_do() -> None:
 
     beats = on_floor(program)
     assert [round(beat) for beat in beats] == [2, 4, 6]
+
+
+def test_the_silence_before_a_heartbeat_begins_at_the_last_event() -> None:
+    async def program(floor: Floor) -> list[tuple[float, bool]]:
+        run = await long(floor, 2)
+        held = await floor.store.claim("w", length=1e6, run_id=run.run_id)
+        assert held is not None
+        came: list[tuple[float, bool]] = []
+
+        async def follow() -> None:
+            async for entry in RunLog(floor.store, run.run_id, ANN).follow("2", idle=5.0):
+                came.append((round(floor.clock()), entry is None))
+
+        following = asyncio.create_task(follow())
+        await floor.at(3.0)
+        await floor.store.step(held, {"node": "n"}, checkpoint=1)
+        await floor.at(9.0)
+        await floor.store.cancel(run.run_id, ANN)
+        await following
+        return came
+
+    assert on_floor(program) == [(3, False), (8, True), (9, False)]
+
+
+# --- what is looked at
+
+
+def noted(floor: Floor, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the store is asked for, from now on."""
+    asked: list[str] = []
+
+    def note(name: str) -> None:
+        real = getattr(floor.store, name)
+
+        async def noting(*of: Any, **how: Any) -> Any:
+            asked.append(name)
+            assert len(asked) < 100, "it does not wait"
+            return await real(*of, **how)
+
+        monkeypatch.setattr(floor.store, name, noting)
+
+    note("get")
+    note("events")
+    return asked
+
+
+def test_a_reader_asks_for_events_only_where_there_are_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def program(floor: Floor) -> None:
+        run = await long(floor, 3)
+        asked = noted(floor, monkeypatch)
+        reading = asyncio.create_task(read(RunLog(floor.store, run.run_id, ANN)))
+        await floor.at(5.5)
+        assert asked == ["get", "events", *["get"] * 5]
+        reading.cancel()
+
+    on_floor(program)
+
+
+def test_a_reader_is_not_woken_by_other_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def program(floor: Floor) -> None:
+        mine, other = await long(floor, 3), await long(floor, 3)
+        held = await floor.store.claim("w", length=1e6, run_id=other.run_id)
+        reading = asyncio.create_task(read(RunLog(floor.store, mine.run_id, ANN, look=1e5)))
+        await floor.at(1.0)
+        asked = noted(floor, monkeypatch)
+        for number in range(10):
+            assert held is not None
+            held = await floor.store.step(held, {"node": "n"}, checkpoint=number)
+        await floor.at(2.0)
+        assert asked == []
+        await floor.store.cancel(mine.run_id, ANN)
+        assert await reading == [1, 2, 3, 4]
+
+    on_floor(program)
+
+
+@pytest.mark.parametrize("gone", [1, 3])
+def test_a_reader_whose_events_are_gone_waits_for_others_and_ends_with_the_run(
+    gone: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def program(floor: Floor) -> None:
+        run = await long(floor, 3)
+        changed(floor.store, sa.delete(EVENTS).where(EVENTS.c.seq >= gone))
+        asked = noted(floor, monkeypatch)
+        reading = asyncio.create_task(read(RunLog(floor.store, run.run_id, ANN)))
+        await floor.at(5.5)
+        assert len(asked) < 20
+        await floor.store.cancel(run.run_id, ANN)
+        assert await reading == [*range(1, gone), 4]
+        changed(floor.store, sa.delete(EVENTS))
+        assert await read(RunLog(floor.store, run.run_id, ANN)) == []
+
+    on_floor(program)
 
 
 # --- bad readers

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import math
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from labkit.recovery.errors import ProviderError
+from labkit.recovery.execution import ClockJumped
 from labkit.recovery.idempotency import KeyRecord, Operation, Seen, checked
 from labkit.recovery.lease import Lease
+from labkit.recovery.outcomes import REJECTED, Outcome
 from labkit.recovery.run_states import COMPLETED, FAILED
 from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Known, Request
-from labkit.runs.jobs import STEPS, Once, jobs
+from labkit.runs.jobs import JUMPS, STEPS, Once, jobs
 from labkit.runs.record import AgentRun
 from labkit.stores.errors import StoreDown
 from labkit.stores.memory import MemoryKeyStore
@@ -63,12 +67,17 @@ class Shop:
 
 
 class Keys(MemoryKeyStore):
-    """A store of keys that is gone between two times."""
+    """A store of keys that is gone between two times, and whose clock may be set."""
 
     def __init__(self, floor: Floor, gone: tuple[float, float] = (0.0, 0.0)) -> None:
         super().__init__(floor.clock)
         self._gone = gone
         self._at = floor.clock
+
+    def sets(self, floor: Floor, at: float, jump: float) -> None:
+        """Set its clock, and that of the runs, by `jump` seconds at a time."""
+        self._clock = lambda: floor.clock() + (jump if floor.clock() >= at else 0.0)
+        floor.store._now = sa.bindparam("store_time", type_=sa.Double, callable_=self._clock)
 
     async def read(self, tenant: str, key: str) -> Seen:
         """The record, where the store is there."""
@@ -83,6 +92,20 @@ def works(
     """A worker that does orders."""
     once = Once(keys, shop, worker=name, lease=POLICY.lease)
     return floor.worker(name, line, jobs=jobs(once, pause=PAUSE))
+
+
+def held_by_the_dead(run: AgentRun, *, length: float) -> KeyRecord:
+    """The key of its first step, whose lease lasts for so long."""
+    given = {"step": "reserve", "given": run.given}
+    operation = Operation(tenant="acme", name="reserve", resource=run.run_id, payload=given)
+    return KeyRecord(
+        tenant="acme",
+        key=operation.sent,
+        fingerprint=checked(operation),
+        state="pending",
+        lease=Lease("dead", 1, until=length, length=length),
+        since=0.0,
+    )
 
 
 def keys_of(run: AgentRun) -> list[str]:
@@ -168,17 +191,7 @@ def test_a_key_that_a_dead_worker_still_holds_is_waited_for_and_does_not_fail_th
     async def program(floor: Floor) -> None:
         keys, shop = Keys(floor), Shop()
         run = await floor.submit("order")
-        given = {"step": "reserve", "given": run.given}
-        operation = Operation(tenant="acme", name="reserve", resource=run.run_id, payload=given)
-        held = KeyRecord(
-            tenant="acme",
-            key=operation.sent,
-            fingerprint=checked(operation),
-            state="pending",
-            lease=Lease("dead", 1, until=65.0, length=65.0),
-            since=0.0,
-        )
-        assert await keys.swap(None, held)
+        assert await keys.swap(None, held_by_the_dead(run, length=65.0))
         works(floor, "b", keys, shop)
         await floor.at(64.0)
         assert shop.effects == []
@@ -276,6 +289,59 @@ def test_a_store_of_keys_that_is_gone_for_a_while_is_asked_until_it_is_back() ->
         assert (run.status, run.fence) == (COMPLETED, 1)
         assert shop.effects == keys_of(run)
         assert floor.clock() == pytest.approx(34.5, abs=1.0)
+
+    on_floor(program)
+
+
+@pytest.mark.parametrize("jump", [60.0, -60.0, 9e8])
+@pytest.mark.parametrize("seconds", [0.2, 1.3, 2.0, 100.0])
+def test_a_clock_that_is_set_ends_no_run_and_repeats_no_effect(seconds: float, jump: float) -> None:
+    async def program(floor: Floor) -> None:
+        keys, shop = Keys(floor), Shop()
+        keys.sets(floor, seconds, jump)
+        for name in "ab":
+            works(floor, name, keys, shop)
+        runs = [await floor.submit("order") for _ in range(2)]
+        await floor.at(101.0)
+        runs.append(await floor.submit("order"))
+        for run in runs:
+            assert (await floor.until(run)).status == COMPLETED
+        assert sorted(shop.effects) == sorted(key for run in runs for key in keys_of(run))
+
+    on_floor(program)
+
+
+@pytest.mark.parametrize("jump", [60.0, 200 * 86_400.0])
+def test_what_a_dead_worker_did_is_known_after_the_clock_was_set_forward(jump: float) -> None:
+    async def program(floor: Floor) -> None:
+        keys, shop = Keys(floor), Shop()
+        keys.sets(floor, 5.0, jump)
+        first = works(floor, "a", keys, shop, Line((1.3, 1e9)))  # no step of its is kept
+        run = await floor.submit("order")
+        await floor.at(3.0)
+        assert shop.effects == keys_of(run)[:1]
+        first.process.kill()
+        works(floor, "b", keys, shop)
+        assert (await floor.until(run)).status == COMPLETED
+        assert shop.effects == keys_of(run)
+
+    on_floor(program)
+
+
+def test_a_clock_that_jumps_at_every_look_ends_the_run_by_name_in_the_end() -> None:
+    async def program(floor: Floor) -> None:
+        told: list[str] = []
+        once = Once(
+            Keys(floor), Shop(), worker="w", lease=10.0, observe=lambda kind, **_: told.append(kind)
+        )
+
+        async def jumps(*given: Any, **named: Any) -> Outcome:
+            return Outcome(status=REJECTED, error=ClockJumped("clock_jumped: by +60 s"))
+
+        once._executor.execute = jumps  # type: ignore[method-assign]
+        with pytest.raises(ClockJumped, match="60 s"):
+            await once(await floor.submit("order"), "ship")
+        assert told == ["clock_jumped"] * JUMPS
 
     on_floor(program)
 

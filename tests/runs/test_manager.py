@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from labkit.recovery.errors import PolicyError
-from labkit.recovery.run_states import IllegalMove, UnknownRun
+from labkit.recovery.run_states import IllegalMove, RunExists, UnknownRun
 from labkit.runs.job import Ask, Done, Step, Work
 from labkit.runs.manager import RunPolicy, UnknownJob, new_worker
 from labkit.runs.record import AgentRun
@@ -711,3 +711,74 @@ def test_each_wrong_field_of_a_policy_is_named() -> None:
         "clean_up",
     ]
     RunPolicy(clean_up=0.0)
+
+
+# --- what kills its workers, and what a shutdown may miss
+
+
+def test_a_run_that_was_started_too_often_without_a_step_has_failed() -> None:
+    async def program(floor: Floor) -> None:
+        run = await floor.submit("count", 100.0)
+        for name in "abc":
+            worker = floor.worker(name)
+            await floor.at(floor.clock() + 1.0)
+            worker.process.kill()
+            await floor.at(floor.clock() + 12.0)
+        floor.worker("d")
+        found = await floor.until(run, "failed")
+        assert (found.error_code, found.starts, found.fence) == ("TooManyStarts", 0, 4)
+        again = await floor.store.retry(run.run_id, ANN)
+        assert again.status == "queued"
+        await floor.at(floor.clock() + 3.0)
+        assert (await floor.get(run)).status == "running"
+
+    on_floor(program, replace(POLICY, starts=3))
+
+
+def test_a_step_that_is_done_forgives_the_starts_before_it() -> None:
+    async def program(floor: Floor) -> None:
+        run = await floor.submit("count", 2.0)
+        for name in "abc":  # each does one step, and dies in the next
+            worker = floor.worker(name)
+            await floor.at(floor.clock() + 3.0)
+            worker.process.kill()
+            await floor.at(floor.clock() + 12.0)
+        floor.worker("d")
+        await floor.until(run, "completed")
+
+    on_floor(program, replace(POLICY, starts=1))
+
+
+def test_a_shutdown_before_the_work_has_begun_hands_it_back() -> None:
+    async def program(floor: Floor) -> None:
+        manager = floor.worker("a").manager
+        tell, ends = manager._observe, []
+
+        def at_once(kind: str, **details: Any) -> None:
+            tell(kind, **details)
+            if kind == "claimed":
+                ends.append(asyncio.create_task(manager.shutdown()))
+
+        manager._observe = at_once  # type: ignore[assignment]
+        run = await floor.submit("count")
+        await floor.at(3.0)
+        assert ends
+        assert (await floor.get(run)).status == "queued"
+
+    on_floor(program)
+
+
+@pytest.mark.parametrize("lease", [0.001, 0.009])
+def test_a_lease_that_is_over_before_it_is_heard_of_is_refused(lease: float) -> None:
+    with pytest.raises(PolicyError, match=r"must be at least 0\.01 s"):
+        RunPolicy(lease=lease)
+
+
+def test_a_submit_with_an_id_of_its_own_can_be_asked_for_again() -> None:
+    async def program(floor: Floor) -> None:
+        manager = floor.worker("a").manager
+        await manager.submit("count", owner=ANN, run_id="mine")
+        with pytest.raises(RunExists):
+            await manager.submit("count", owner=ANN, run_id="mine")
+
+    on_floor(program)

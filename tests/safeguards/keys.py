@@ -61,6 +61,13 @@ _LIST: Final[tuple[Row, ...]] = (
         f"{_OF_LEASE}test_the_holders_own_second_claim_keeps_its_fence",
     ),
     (
+        "the holder's own claim has the length that it asks for",
+        _LEASE,
+        "return replace(held, until=now + length, length=length)",
+        "return replace(held, until=now + length)",
+        f"{_OF_LEASE}test_the_holders_own_second_claim_has_the_length_that_it_asks_for",
+    ),
+    (
         "an owner with an older fence holds nothing",
         _LEASE,
         "(held.owner, held.fence) == (mine.owner, mine.fence)",
@@ -286,6 +293,21 @@ _LIST: Final[tuple[Row, ...]] = (
         "        if answer is False:  # breakpoint: claim lost",
         "        if False:  # breakpoint: claim lost",
         f"{_CLAIMED}test_a_claim_that_is_lost_ends_the_work_at_its_next_renewal",
+    ),
+    (
+        "what was lost to another is not told as unrenewed",
+        _RENEWAL,
+        "if not self.lost and self._clock() >=",
+        "if self._clock() >=",
+        "tests/recovery/test_renewal.py::test_a_lease_that_another_has_by_the_last_try_is_told_as_"
+        "taken_and_not_as_unrenewed",
+    ),
+    (
+        "a renewal beside another write is asked for again",
+        _CLAIMS,
+        "await self._keys.swap(seen, new) or None",
+        "await self._keys.swap(seen, new)",
+        f"{_CLAIMED}test_a_renewal_beside_another_write_is_asked_for_again_and_the_claim_lasts",
     ),
     (
         "a late write is refused",

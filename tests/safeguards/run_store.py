@@ -10,10 +10,15 @@ STORE: Final = "labkit/runs/store.py"
 DATABASE: Final = "labkit/runs/database.py"
 NEWS: Final = "labkit/runs/news.py"
 TABLES: Final = "labkit/runs/tables.py"
+OPENING: Final = "labkit/stores/opening.py"
+FLOOR: Final = "labkit/scenarios/floor.py"
 
 _STORE: Final = "tests/runs/test_store.py::test_"
 _DATABASE: Final = "tests/runs/test_database.py::test_"
 _NEWS: Final = "tests/runs/test_news.py::test_"
+_FOLLOWED: Final = "tests/runs/test_following.py::test_"
+_OPENING: Final = "tests/stores/test_opening.py::test_"
+_NEVER: Final = f"{_DATABASE}what_can_never_be_kept_is_no_trouble_of_the_database"
 _HOLDS: Final = f"{_STORE}who_does_not_hold_a_run_any_more_changes_nothing"
 _AGAIN: Final = f"{_STORE}a_write_that_is_asked_for_again_after_a_lost_answer_is_written_once"
 _ORACLE: Final = f"{_STORE}the_store_decides_as_the_plain_functions_of_leases_do"
@@ -117,7 +122,7 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "the oldest run is claimed first",
-        STORE,
+        "labkit/runs/conditions.py",
         ".order_by(by, RUNS.c.run_id)",
         ".order_by(RUNS.c.run_id)",
         (f"{_STORE}the_oldest_run_is_claimed_first_and_only_of_the_jobs_that_are_named[sqlite]",),
@@ -125,8 +130,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a dead worker's run does not wait behind all others",
         STORE,
-        "next_one = _first(over & known, RUNS.c.until), _first(queued & known, RUNS.c.created)",
-        "next_one = _first(queued & known, RUNS.c.created), _first(over & known, RUNS.c.until)",
+        "sa.func.coalesce(late, new)",
+        "sa.func.coalesce(new, late)",
         (
             f"{_STORE}runs_whose_lease_is_over_come_before_those_that_wait"
             "_the_longest_over_first[sqlite]",
@@ -144,7 +149,7 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "claims do not queue up behind one another",
-        STORE,
+        "labkit/runs/conditions.py",
         "with_for_update(skip_locked=True)",
         "with_for_update()",
         (f"{_STORE}a_claim_does_not_wait_for_a_run_that_another_is_just_claiming[postgresql]",),
@@ -188,8 +193,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a worker writes only while its run is worked on",
         STORE,
-        "return _is(held) & running & newest",
-        "return _is(held) & newest",
+        "return is_run(held) & running & newest",
+        "return is_run(held) & newest",
         (f"{_HOLDS}[_ended-sqlite]",),
     ),
     (
@@ -202,14 +207,14 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a worker's write names the events that it knows",
         STORE,
-        "self._mine(held) & (RUNS.c.seq == held.run.seq)",
-        "self._mine(held)",
+        "mine & (RUNS.c.seq == held.run.seq), {",
+        "mine, {",
         (f"{_STORE}a_worker_that_has_missed_an_event_writes_nothing[sqlite]",),
     ),
     (
         "a write whose answer was lost is known again",
         STORE,
-        "if row is None or (row.fence, row.seq, row.status) != (held.lease.fence, seq, target):",
+        "if row is None or (row.fence, row.status) != (held.lease.fence, target):",
         "if True:",
         tuple(
             f"{_AGAIN}[{move}-sqlite]" for move in ("step", "ask", "finish", "fail", "hand back")
@@ -218,8 +223,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "another's write is not taken for one's own",
         STORE,
-        "(row.fence, row.seq, row.status) != (held.lease.fence, seq, target)",
-        "(row.seq, row.status) != (seq, target)",
+        "(row.fence, row.status) != (held.lease.fence, target)",
+        "row.status != target",
         (f"{_HOLDS}[_taken_over-sqlite]",),
     ),
     (
@@ -249,7 +254,7 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "a run is its owner's",
-        STORE,
+        "labkit/runs/conditions.py",
         "return (RUNS.c.run_id == run_id) & theirs",
         "return RUNS.c.run_id == run_id",
         (f"{_OWNER}[sqlite]",),
@@ -257,7 +262,7 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "the events of a run are its owner's",
         STORE,
-        "(EVENTS.c.run_id == run_id) & sa.exists().where(_owned(run_id, owner))",
+        "(EVENTS.c.run_id == run_id) & sa.exists().where(owned(run_id, owner))",
         "(EVENTS.c.run_id == run_id)",
         (f"{_OWNER}[sqlite]",),
     ),
@@ -272,8 +277,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "what waits for a person is not left to be done",
         STORE,
-        "waiting = RUNS.c.status.in_((QUEUED, RUNNING))",
-        "waiting = RUNS.c.status.not_in(('completed', 'failed', 'cancelled'))",
+        "RUNS.c.status.in_((QUEUED, RUNNING))",
+        "RUNS.c.status.not_in(('completed', 'failed', 'cancelled'))",
         (
             f"{_STORE}those_that_wait_and_those_that_are_being_done"
             "_are_left_whoevers_they_are[sqlite]",
@@ -347,14 +352,14 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a change since the look is not waited for",
         NEWS,
-        "if self.count == seen:",
+        "if self._newest[topic] == seen:",
         "if True:",
         (f"{_NEWS}a_change_since_the_look_is_not_waited_for",),
     ),
     (
         "other processes are told of a change",
         NEWS,
-        'connection.exec_driver_sql(f"NOTIFY {CHANNEL}")',
+        "connection.exec_driver_sql(f\"NOTIFY {CHANNEL}, '{told}'\")",
         "pass",
         (
             f"{_NEWS}a_change_by_another_process_wakes_who_waits[postgresql]",
@@ -364,7 +369,7 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "who waits in this process is woken by a change",
         DATABASE,
-        "self.news.wake()",
+        "self.news.wake(*topics(answer.run if isinstance(answer, Held) else answer))",
         "pass",
         (
             f"{_NEWS}a_change_in_this_process_wakes_who_waits",
@@ -398,6 +403,189 @@ _LIST: Final[tuple[Row, ...]] = (
         "with suppress(RuntimeError):",
         "with suppress():",
         (f"{_NEWS}who_waits_on_a_loop_that_is_closed_does_no_harm",),
+    ),
+    (
+        "a loop that sleeps is woken by another thread",
+        NEWS,
+        "loop.call_soon_threadsafe(event.set)",
+        "event.set()",
+        (f"{_NEWS}a_change_that_another_thread_tells_wakes_a_loop_that_sleeps",),
+    ),
+    (
+        "a listener that cannot connect pauses",
+        NEWS,
+        "self._closed.wait(PAUSE)",
+        "pass",
+        (f"{_NEWS}a_listener_that_cannot_listen_pauses_before_it_tries_again",),
+    ),
+    (
+        "a connection that has ended goes back to no pool",
+        NEWS,
+        "                alone.invalidate()\n",
+        "",
+        (f"{_NEWS}a_connection_that_listened_in_vain_goes_back_to_no_pool[postgresql]",),
+    ),
+    (
+        "nobody is woken for what is not about him",
+        NEWS,
+        "if changed and topic not in changed:",
+        "if False:",
+        (
+            f"{_NEWS}a_change_wakes_only_those_whom_it_is_about",
+            f"{_FOLLOWED}a_reader_is_not_woken_by_other_runs",
+        ),
+    ),
+    (
+        "other processes are told what a change is about",
+        NEWS,
+        "self.wake(*_told(note.payload))",
+        "self.wake()",
+        (
+            f"{_NEWS}a_change_by_another_process_wakes_only_those_whom_it_is_about[postgresql]",
+            f"{_NEWS}a_step_makes_no_worker_look_for_something_to_do[postgresql]",
+        ),
+    ),
+    (
+        "a step is no run to claim",
+        NEWS,
+        "if run.status == QUEUED else (about(run.run_id),)",
+        "",
+        (f"{_NEWS}a_change_wakes_only_those_whom_it_is_about",),
+    ),
+    (
+        "a run that waits is something to do",
+        NEWS,
+        "return (about(run.run_id), TO_DO) if run.status == QUEUED else (about(run.run_id),)",
+        "return (about(run.run_id),)",
+        (
+            f"{_NEWS}a_change_in_this_process_wakes_who_waits",
+            f"{_NEWS}a_change_by_another_process_wakes_who_waits[postgresql]",
+        ),
+    ),
+    (
+        "what no store has told ends no listener",
+        NEWS,
+        "found = [int(word) for word in words] if plain else []",
+        "found = [int(word) for word in words]",
+        (f"{_NEWS}what_no_store_has_told_wakes_everybody_and_ends_no_listener[mark-postgresql]",),
+    ),
+    (
+        "a topic that there is not wakes everybody",
+        NEWS,
+        "return found if all(topic < TOPICS for topic in found) else []",
+        "return found",
+        (f"{_NEWS}what_no_store_has_told_wakes_everybody_and_ends_no_listener[4096-postgresql]",),
+    ),
+    # --- threads, and what can never be kept
+    (
+        "a store has threads of its own",
+        DATABASE,
+        "(call or partial(_in_thread, pool) for pool in self._pools)",
+        "(call or asyncio.to_thread for pool in self._pools)",
+        (
+            f"{_DATABASE}no_work_of_the_program_and_no_crowd_of_calls_holds_up_a_renewal",
+            f"{_DATABASE}the_threads_of_a_store_end_with_it_and_a_simulation_starts_none",
+        ),
+    ),
+    (
+        "a renewal waits behind no other call",
+        DATABASE,
+        "self._commit(work), self._call_now)",
+        "self._commit(work), self._call)",
+        (f"{_DATABASE}no_work_of_the_program_and_no_crowd_of_calls_holds_up_a_renewal",),
+    ),
+    (
+        "the threads of a store end with it",
+        DATABASE,
+        "            pool.shutdown(cancel_futures=True)\n",
+        "            pass\n",
+        (f"{_DATABASE}the_threads_of_a_store_end_with_it_and_a_simulation_starts_none",),
+    ),
+    (
+        "what can never be kept is not asked for for ever",
+        DATABASE,
+        "            if _never(error):",
+        "            if False:",
+        (
+            f"{_NEVER}[too long for an index-postgresql]",
+            f"{_NEVER}[too great a number-postgresql]",
+            f"{_NEVER}[nothing where something must be-sqlite]",
+            f"{_NEVER}[no value of a column-sqlite]",
+        ),
+    ),
+    (
+        "a limit of the database is no trouble of it",
+        DATABASE,
+        '"22", "54", ',
+        '"22", ',
+        (f"{_NEVER}[too long for an index-postgresql]",),
+    ),
+    (
+        "a table that is missing is the database's trouble",
+        DATABASE,
+        "ProgrammingError) and not code",
+        "ProgrammingError)",
+        (f"{_DATABASE}no_error_quotes_what_was_given_and_no_log_does[postgresql]",),
+    ),
+    # --- connections
+    (
+        "a call to a server that has gone silent ends",
+        OPENING,
+        "if not ready and monotonic() > end:",
+        "if False:",
+        (f"{_OPENING}a_call_to_a_server_that_has_gone_silent_ends",),
+    ),
+    (
+        "the network notices a host that is gone",
+        OPENING,
+        "connect_args=ends, ",
+        "",
+        (f"{_OPENING}the_network_is_asked_to_notice_a_host_that_is_gone",),
+    ),
+    (
+        "what a URL says of its connection is done",
+        OPENING,
+        " if name not in url.query",
+        "",
+        (f"{_OPENING}the_network_is_asked_to_notice_a_host_that_is_gone",),
+    ),
+    (
+        "what was written to SQLite is on the disk",
+        OPENING,
+        "PRAGMA synchronous = FULL",
+        "PRAGMA synchronous = NORMAL",
+        (f"{_OPENING}what_was_written_to_sqlite_is_on_the_disk[open_key_store]",),
+    ),
+    # --- the lessons on leases
+    (
+        "a renewal that is told late gives nobody a run",
+        "labkit/scenarios/lease_judges.py",
+        '(event.kind == "renewed" and run in holders)',
+        'event.kind == "renewed"',
+        (
+            "tests/scenarios/test_lease_judges.py::test_nothing_is_found_where_nothing_is_wrong"
+            "[a renewal is told after it was handed back]",
+        ),
+    ),
+    (
+        "a line that was cut carries again",
+        FLOOR,
+        "if begins <= self._clock() < ends:",
+        "if begins <= self._clock():",
+        (
+            "tests/scenarios/test_lease_floor.py"
+            "::test_a_line_that_is_cut_carries_nothing_for_that_time_and_then_again[4.0-done]",
+        ),
+    ),
+    (
+        "the warehouse goes on when whoever asked is gone",
+        FLOOR,
+        "return await asyncio.shield(work)",
+        "return await work",
+        (
+            "tests/scenarios/test_lease_floor.py"
+            "::test_what_the_warehouse_has_begun_is_done_also_when_whoever_asked_is_gone",
+        ),
     ),
 )
 

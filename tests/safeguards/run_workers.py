@@ -9,6 +9,7 @@ from .kinds import Row, of_rows
 JOBS: Final = "labkit/runs/jobs.py"
 WORKER: Final = "labkit/commands/worker.py"
 LEDGER: Final = "labkit/services/ledger.py"
+ERRORS: Final = "labkit/stores/errors.py"
 
 _JOBS: Final = "tests/runs/test_jobs.py::test_"
 _COMMAND: Final = "tests/commands/test_worker.py::test_"
@@ -33,6 +34,15 @@ _DOES: Final = f"{_COMMAND}it_does_what_waits_says_each_step_and_ends_when_nothi
 _BAD: Final = f"{_COMMAND}a_number_that_is_no_good_is_named_in_one_line"
 _CLOSED: Final = f"{_COMMAND}what_cannot_be_opened_is_one_line_without_a_password_and_exit_2"
 _WAITS: Final = f"{_COMMAND}who_waits_until_all_is_idle_waits_for_what_others_do"
+_OTHERS: Final = f"{_COMMAND}runs_that_only_others_can_do_are_named_and_not_waited_for"
+_UNREAD: Final = (
+    f"{_COMMAND}a_worker_whose_lines_nobody_reads_any_more_does_its_runs_and_ends_in_order"
+)
+_TOLD: Final = f"{_COMMAND}a_clock_that_was_set_is_told_and_the_other_words_of_a_key_are_not"
+_SET: Final = f"{_JOBS}a_clock_that_is_set_ends_no_run_and_repeats_no_effect[2.0-60.0]"
+_JUMPS: Final = f"{_JOBS}a_clock_that_jumps_at_every_look_ends_the_run_by_name_in_the_end"
+_QUERY: Final = "password in the query"
+_CASE: Final = "another password in the query"
 
 # name, file, old, new, and the tests that must go red
 _LIST: Final[tuple[Row, ...]] = (
@@ -108,6 +118,41 @@ _LIST: Final[tuple[Row, ...]] = (
         "lease=lease)",
         _WEEKS,
     ),
+    (
+        "a result outlives a clock that is set forward",
+        JOBS,
+        "KEPT: Final = MOST",
+        "KEPT: Final = 90 * 86_400.0",
+        f"{_JOBS}what_a_dead_worker_did_is_known_after_the_clock_was_set_forward[17280000.0]",
+    ),
+    (
+        "a clock that was set ends no run",
+        JOBS,
+        "                    self._executor.trust_clock()\n",
+        "",
+        _SET,
+    ),
+    (
+        "a jump of the clock is open",
+        JOBS,
+        "jumps + 1 if isinstance(outcome.error, ClockJumped) else 0",
+        "0",
+        _SET,
+    ),
+    (
+        "a jump of the clock is told",
+        JOBS,
+        'self._executor.observe("clock_jumped", told=outcome.how)',
+        "pass",
+        _JUMPS,
+    ),
+    (
+        "a clock that never stands is not trusted for ever",
+        JOBS,
+        "if 0 < jumps <= JUMPS:",
+        "if 0 < jumps <= 10 * JUMPS:",
+        _JUMPS,
+    ),
     # --- the command
     (
         "SIGTERM hands back",
@@ -140,9 +185,73 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "who waits until all is idle asks whether it is",
         WORKER,
-        "not await manager.store.left() and ",
+        "not await manager.store.left(tuple(manager.jobs)) and ",
         "",
         _WAITS,
+    ),
+    (
+        "what only others can do is not waited for",
+        WORKER,
+        "left(tuple(manager.jobs))",
+        "left()",
+        _OTHERS,
+    ),
+    (
+        "what is left to others is said",
+        WORKER,
+        "if others := await manager.store.left():",
+        "if (others := 0) and await manager.store.left():",
+        _OTHERS,
+    ),
+    (
+        "lines that nobody reads end no run and no worker",
+        WORKER,
+        "with suppress(OSError):",
+        "with suppress(ZeroDivisionError):",
+        (f"{_UNREAD}[0]", f"{_UNREAD}[2]"),
+    ),
+    (
+        "a worker tells of a clock that was set",
+        WORKER,
+        "lease=asked.lease, observe=_say_of_a_key",
+        "lease=asked.lease",
+        _TOLD,
+    ),
+    (
+        "a worker tells no other words of a key",
+        WORKER,
+        'if kind == "clock_jumped":',
+        "if True:",
+        _TOLD,
+    ),
+    (
+        "the store of keys is closed too",
+        WORKER,
+        "closing(open_key_store(url)) as keys:",
+        "suppress(keys := open_key_store(url)):",
+        f"{_COMMAND}both_stores_are_closed_at_the_end",
+    ),
+    (
+        "Ctrl-C during the imports is no traceback",
+        "labkit/commands/environment.py",
+        "except KeyboardInterrupt:",
+        "except ZeroDivisionError:",
+        "tests/commands/test_environment.py::"
+        "test_ctrl_c_while_a_command_is_imported_is_no_traceback",
+    ),
+    (
+        "a secret in a URL's query is not shown",
+        ERRORS,
+        "(?i)pass|pwd|secret|token|key",
+        "(?i)pwd|secret|token|key",
+        (f"{_CLOSED}[{_QUERY}]", f"{_CLOSED}[{_CASE}]"),
+    ),
+    (
+        "a secret in a URL's query is not shown, however it is written",
+        ERRORS,
+        "(?i)pass|",
+        "pass|",
+        f"{_CLOSED}[{_CASE}]",
     ),
     (
         "what others do is not idle",
@@ -207,6 +316,20 @@ _LIST: Final[tuple[Row, ...]] = (
         "_close(connection, request)\n            receipt",
         "receipt",
         f"{_LEDGER}its_not_done_holds_for_every_try_so_far_and_for_no_later_one",
+    ),
+    (
+        "a ledger hides no try that arrives twice",
+        LEDGER,
+        "_close(connection, request._replace(attempt=max(0, request.attempt - 1)))",
+        "_close(connection, request)",
+        f"{_LEDGER}a_try_that_arrives_twice_is_entered_twice_since_the_ledger_hides_nothing",
+    ),
+    (
+        "who looks into the ledger and then writes is alone",
+        LEDGER,
+        '"BEGIN IMMEDIATE"',
+        '"BEGIN"',
+        f"{_LEDGER}two_never_look_at_once_before_they_write",
     ),
     (
         "a ledger that cannot be opened is named",

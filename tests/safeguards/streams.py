@@ -435,9 +435,9 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "no password in an error about a URL",
-        OPENING,
-        "parsed.render_as_string(hide_password=True)",
-        "parsed.render_as_string(hide_password=False)",
+        "labkit/stores/errors.py",
+        "hidden.render_as_string(hide_password=True)",
+        "hidden.render_as_string(hide_password=False)",
         (
             "tests/stores/test_opening.py::"
             "test_a_url_that_cannot_be_opened_is_refused_with_what_is_possible",

@@ -50,6 +50,12 @@ RIGHT = {
         claimed(60, "a", 2),
     ),
     "handed back": (claimed(0, "a"), wrote(1, "a", "queued"), claimed(2, "b", 2), wrote(3, "b")),
+    "a renewal is told after it was handed back": (
+        claimed(0, "a"),
+        wrote(1, "a", "queued"),
+        renewed(1.05, "a"),
+        claimed(2, "b", 2),
+    ),
     "its owner writes, too": (claimed(0, "a"), wrote(1, "ann", "cancelled")),
     "two runs": (claimed(0, "a"), claimed(0, "b", run="s"), wrote(1, "b", run="s"), wrote(1, "a")),
     "it waits for a person": (left(9, "awaiting_input", None, None),),

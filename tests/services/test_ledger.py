@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from labkit.recovery.errors import ProviderError
 from labkit.recovery.service import DONE, NOT_DONE, Known, Request
-from labkit.services.ledger import Ledger, LedgerService
+from labkit.services import ledger as ledgers
+from labkit.services.ledger import Ledger, LedgerService, found
 from labkit.stores.errors import StoreError
 
 
@@ -24,6 +26,27 @@ def test_an_effect_that_is_had_twice_stands_there_twice(ledger: Ledger) -> None:
         service = LedgerService(ledger, f"owner-{fence}")
         assert asyncio.run(service.perform(Request("k", {}, fence, 1))) == "receipt 1"
     assert ledger.effects() == [("k", "owner-1"), ("k", "owner-2")]
+
+
+def test_a_try_that_arrives_twice_is_entered_twice_since_the_ledger_hides_nothing(
+    ledger: Ledger,
+) -> None:
+    service = LedgerService(ledger, "owner")
+    for _ in range(2):
+        asyncio.run(service.perform(Request("k", {}, 1, 1)))
+    assert len(ledger.effects()) == 2
+
+
+def test_two_never_look_at_once_before_they_write(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledgers, "BUSY", 0.0)
+    with (
+        ledger.alone(),
+        pytest.raises(sqlite3.OperationalError, match="locked"),
+        ledger.alone() as other,
+    ):
+        found(other, "k")
 
 
 def test_what_comes_late_with_an_older_claim_is_refused_and_surely_not_done(

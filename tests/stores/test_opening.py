@@ -1,16 +1,19 @@
 """What a URL must be, and what an error about it never tells."""
 
 import asyncio
+import socket
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from labkit.stores import StoreError, open_key_store, open_stream_store, opening
+from labkit.stores import StoreDown, StoreError, open_key_store, open_stream_store, opening
 
 from .postgres import new_schema
 
@@ -82,6 +85,15 @@ def test_a_file_whose_readers_keep_it_from_its_other_journal_is_opened_all_the_s
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
 
+@each_kind
+def test_what_was_written_to_sqlite_is_on_the_disk(
+    tmp_path: Path, opened: Callable[[str], Any]
+) -> None:
+    url = f"sqlite:///{tmp_path / 'answers.db'}"
+    with closing(opened(url)) as store, store._engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # full
+
+
 END = "SELECT pg_terminate_backend(%s, 10000)"  # and waits for it, so many milliseconds
 
 
@@ -95,3 +107,89 @@ def test_a_connection_that_the_server_has_ended_meanwhile_is_made_anew(postgresq
         assert other.exec_driver_sql(END, (ended,)).scalar() is True
         assert asyncio.run(keys.read("acme", "k")).record is None
     engine.dispose()
+
+
+# --- a server that says nothing any more
+
+
+class Way:
+    """The way to a server, on a port of its own; it can forget the flows that go through it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self.port = self._door.getsockname()[1]
+        self.silent = False
+        self._ends: list[socket.socket] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with suppress(OSError):  # it is closed
+            while True:
+                near, _ = self._door.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect(self._path)
+                self._ends += [near, far]
+                for ends in ((near, far), (far, near)):
+                    threading.Thread(target=self._carry, args=ends, daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                if not self.silent:
+                    target.sendall(data)
+
+    def close(self) -> None:
+        """End all that goes through it."""
+        for end in (self._door, *self._ends):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+@pytest.fixture
+def way(postgresql: str) -> Iterator[Way]:
+    """A way to the server of the tests."""
+    host = sa.make_url(postgresql).query["host"]
+    with closing(Way(f"{host}/.s.PGSQL.5432")) as made:
+        yield made
+
+
+def through(way: Way, url: str) -> str:
+    """The URL that goes this way."""
+    query = {name: told for name, told in sa.make_url(url).query.items() if name != "host"}
+    new = sa.make_url(url).set(host="127.0.0.1", port=way.port, query=query)
+    return new.render_as_string(hide_password=False)
+
+
+@pytest.mark.socket
+def test_a_call_to_a_server_that_has_gone_silent_ends(
+    postgresql: str, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "SILENCE", 0.5)
+    url = f"{through(way, new_schema(postgresql))}&connect_timeout=2"
+    with closing(open_key_store(url)) as keys:
+        assert asyncio.run(keys.read("acme", "k")).record is None
+        way.silent = True
+        began, end = time.monotonic(), threading.Timer(8, way.close)  # else it would hang for ever
+        end.start()
+        with pytest.raises(StoreDown):
+            asyncio.run(keys.read("acme", "k"))
+        end.cancel()
+        assert time.monotonic() - began < 7
+        way.silent = False
+        assert asyncio.run(keys.read("acme", "k")).record is None
+
+
+@pytest.mark.socket
+def test_the_network_is_asked_to_notice_a_host_that_is_gone(postgresql: str, way: Way) -> None:
+    url = through(way, new_schema(postgresql))
+    for more, wanted in (("", 5), ("&connect_timeout=7", 7)):
+        with closing(open_key_store(url + more)) as keys, keys._engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            options = driver.info.get_parameters()
+        expected = {**opening.GONE, "connect_timeout": wanted}
+        assert {name: int(options[name]) for name in expected} == expected
+    beats = opening.GONE["keepalives_idle"]
+    beats += opening.GONE["keepalives_interval"] * opening.GONE["keepalives_count"]
+    assert beats * 1000 == opening.GONE["tcp_user_timeout"]

@@ -115,3 +115,8 @@ def test_it_has_two_forms_and_refuses_what_there_is_not() -> None:
     for name in SLIDERS:
         with pytest.raises(traitlets.TraitError, match=name):
             setattr(shown, name, 0.0)
+
+
+def test_a_sleeper_wakes_however_soon_the_run_is_done() -> None:
+    told = floor("frozen", lease=1.0).answers.splitlines()
+    assert told[-1].endswith("it is refused")

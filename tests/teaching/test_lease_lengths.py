@@ -46,7 +46,7 @@ def test_it_says_how_long_it_takes_before_and_where_it_is_after_each_length(
 
     monkeypatch.setattr(module, "sweep", sweep)
     lease_lengths([30, 5])
-    assert said == ["about a second for each lease, in seconds:", " 5"]
+    assert said == ["a second or two for each lease, in seconds:", " 5"]
     assert capsys.readouterr().out == " 30\n"
 
 
@@ -88,3 +88,17 @@ def test_no_length_and_one_that_no_lease_can_have_are_refused() -> None:
         lease_lengths([])
     with pytest.raises(PolicyError, match="lease"):
         lease_lengths([0])
+
+
+@pytest.mark.parametrize("wrong", [None, 30, "30"])
+def test_what_is_no_list_of_lengths_is_refused_by_name(wrong: Any) -> None:
+    with pytest.raises(SimulationError, match="give it a list of lengths in seconds, not"):
+        lease_lengths(wrong)
+
+
+def test_a_length_that_no_lease_has_is_refused_before_anything_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(PolicyError, match="lease is 0"):
+        lease_lengths([30, 0])
+    assert capsys.readouterr().out == ""

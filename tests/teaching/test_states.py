@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import pytest
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 import labkit
 from labkit.recovery.run_states import MOVES, OWNER, QUEUED, RUNNING, STATES, TIME, WORKER, Move
+from labkit.simulation import SimulationError
 from labkit.teaching.states import LOOKS, states
 from tests.teaching.test_views import pictures
 
@@ -114,3 +116,9 @@ def test_its_picture_has_its_text_form_and_is_the_same_twice() -> None:
     assert image["alt"] == one.text()
     assert one.png == two.png
     assert repr(one) == "<states of a run>"
+
+
+@pytest.mark.parametrize("wrong", ["x", None, {"claim": "queued"}])
+def test_what_is_no_table_of_moves_is_refused_by_name(wrong: Any) -> None:
+    with pytest.raises(SimulationError, match="give it a table of moves, as MOVES is one, not"):
+        states(wrong)
