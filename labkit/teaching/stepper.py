@@ -24,7 +24,7 @@ from .said import as_run
 from .views import local_rows, page, view_text
 
 ALL: Final = "all tasks"
-FEW: Final = 8  # tasks that have a button each; more are a list
+FEW: Final = 12  # tasks that have a button each; more are a list
 RECENT: Final = 6  # events
 LINES: Final = 17  # of source
 LONG: Final = 60  # characters of a value that stands below the others
