@@ -142,15 +142,15 @@ def code_lines(path: pathlib.Path) -> int:
 # Code lines that each room may have: a room that grows past it is cut first, or argued for here.
 ROOM = {
     "recovery": 3_180,
-    "simulation": 2_038,
+    "simulation": 2_035,
     "teaching": 3_140,
-    "scenarios": 2_664,
-    "providers": 769,
-    "services": 1_421,
-    "commands": 617,
-    "stores": 595,
+    "scenarios": 2_650,
+    "providers": 758,
+    "services": 1_420,
+    "commands": 612,
+    "stores": 608,
     "runs": 969,
-    "": 60,
+    "": 56,
 }
 
 

@@ -58,11 +58,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--ledger", metavar="FILE", default="effects.db", help="where effects stand")
     policy = RunPolicy()
-    for name, what in (("lease", "of a run"), ("watchdog", "between two looks for runs")):
-        default = getattr(policy, name)
-        made.add_argument(f"--{name}", type=float, default=default, help=f"seconds {what}")
-    made.add_argument("--capacity", type=int, default=policy.capacity, help="runs at a time")
-    made.add_argument("--pause", type=float, default=0.5, help="seconds that a step takes")
+    for name, kind, default, what in (
+        ("lease", float, policy.lease, "seconds for which a run is held without a renewal"),
+        ("watchdog", float, policy.watchdog, "seconds between two looks for runs"),
+        ("capacity", int, policy.capacity, "runs at a time"),
+        ("pause", float, 0.5, "seconds that a step takes"),
+    ):
+        made.add_argument(f"--{name}", type=kind, default=default, help=f"{what}: {default:g}")
     made.add_argument("--name", default=new_worker(), help="one that no other worker has")
     made.add_argument(
         "--until-idle", action="store_true", help="end when no run of its jobs is left"

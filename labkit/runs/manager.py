@@ -34,6 +34,9 @@ from .news import TO_DO
 from .record import AgentRun, Held
 from .store import RunStore
 
+LEAST: Final = 0.01  # seconds: what is shorter is over before it is heard of
+NO_PROGRESS: Final = "it was started so often that no step was done: see what ends its workers"
+
 
 class TooManyStarts(RunError):
     """A run was claimed again and again, and none of its steps was done: look why, then retry."""
@@ -65,10 +68,6 @@ class RunPolicy:
             raise PolicyError("; ".join(wrong))
         if self.lease < LEAST:
             raise PolicyError(f"lease is {self.lease!r}, and must be at least {LEAST} s")
-
-
-LEAST: Final = 0.01  # seconds: what is shorter is over before it is heard of
-NO_PROGRESS: Final = "it was started so often that no step was done: see what ends its workers"
 
 
 def new_worker() -> str:

@@ -1,6 +1,6 @@
 """The floor of the lessons on leases: several workers, each a process, and one store of runs.
 
-    floor = Floor(2, observe)
+    floor = Floor(None, observe)
     worker = floor.worker("worker-1", RunPolicy(lease=10.0))
     worker.process.kill()
     floor.left()                       # {'run-1': {'status': 'running', 'fence': 1, ...}}
@@ -14,7 +14,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from contextvars import Context
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
@@ -137,32 +137,28 @@ class Warehouse:
     async def look_up(self, request: Request) -> Known:
         """What became of it."""
         await asyncio.sleep(LINE)
-        return (
-            Known(DONE, self._done[request.key]) if request.key in self._done else Known(NOT_DONE)
-        )
+        result = self._done.get(request.key)
+        return Known(DONE, result) if result else Known(NOT_DONE)
 
     async def call_off(self, request: Request) -> Known:
         """What became of it: nothing can be called off."""
         return await self.look_up(request)
 
 
-class Worker:
-    """One worker: its `process`, its `line` to the store, and its `manager`."""
+class Worker(NamedTuple):
+    """One worker: its process, its line to the store, its manager, and the task that serves."""
 
-    def __init__(
-        self, process: Process, line: Line, manager: RunManager, serving: asyncio.Task[None]
-    ) -> None:
-        self.process = process
-        self.line = line
-        self.manager = manager
-        self.serving = serving
+    process: Process
+    line: Line
+    manager: RunManager
+    serving: asyncio.Task[None]
 
 
 class Floor:
     """The store, the warehouse and the workers of one simulation.
 
-    `store`, `manager`: the classes in use, careful or naive. `keyed`: whether effects go through an
-    executor with a key. `seconds`: what each step takes before its effect.
+    `store`: the class in use, careful or naive. `keyed`: whether effects go through an executor
+    with a key. `seconds`: what each step takes before its effect.
     """
 
     def __init__(
@@ -171,7 +167,6 @@ class Floor:
         observe: Observer,
         *,
         store: type[NotedStore] = NotedStore,
-        manager: type[RunManager] = RunManager,
         keyed: bool = True,
         seconds: float = 2.0,
     ) -> None:
@@ -183,7 +178,7 @@ class Floor:
         self._left: dict[str, Any] | None = None
         self._keys = MemoryKeyStore(self.clock)
         self._warehouse = Warehouse(observe)
-        self._manager, self._keyed, self._seconds = manager, keyed, seconds
+        self._keyed, self._seconds = keyed, seconds
 
     def worker(self, name: str, policy: RunPolicy) -> Worker:
         """One more worker, at work from now on."""
@@ -191,7 +186,7 @@ class Floor:
         line = Line(observe)
         store = self.store.through(line)
         store.who = name
-        manager = self._manager(
+        manager = RunManager(
             store,
             jobs(self._once(name, policy, observe), pause=self._seconds),
             worker=name,
@@ -207,15 +202,8 @@ class Floor:
         """What has the effect of a step: by its key, or simply by asking for it."""
         if not self._keyed:
             return self._asked
-        random = self.observe.random
-        return Once(
-            self._keys,
-            self._warehouse,
-            worker=name,
-            lease=policy.lease,
-            random=random,
-            observe=observe,
-        )
+        how: Any = {"worker": name, "lease": policy.lease, "observe": observe}
+        return Once(self._keys, self._warehouse, random=self.observe.random, **how)
 
     async def _asked(self, run: AgentRun, step: str) -> str:
         payload = {"step": step, "given": run.given}

@@ -5,6 +5,7 @@ simulate("leases.killed"), simulate("leases.frozen", policy=RunPolicy(lease=60.0
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -44,7 +45,7 @@ async def working(
         await floor.store.submit(JOB, {"order": number}, owner=OWNER, run_id=f"run-{number}")
     for at, what, *about in happens:
         await asyncio.sleep(at - floor.clock())
-        await _happen(floor, policy, what, *about)
+        await _happen(floor, what, *about)
     await _ended(floor, until, at_least)
     return {run_id: run["status"] for run_id, run in floor.left().items()}
 
@@ -63,12 +64,10 @@ def _open(floor: Floor) -> bool:
     return any(run["status"] not in (*ENDED, AWAITING) for run in floor.left().values())
 
 
-async def _happen(floor: Floor, policy: RunPolicy, what: str, *about: Any) -> None:
+async def _happen(floor: Floor, what: str, *about: Any) -> None:
     """One thing that happens to a worker, or to a run."""
     if what == "cancel":
         await floor.store.cancel(about[0], OWNER)
-    elif what == "start":
-        floor.worker(about[0], policy)
     else:
         worker, *seconds = floor.workers[about[0]], *about[1:]
         if what == "kill":
@@ -95,15 +94,18 @@ def scenarios() -> list[Scenario]:
 
 def recoveries(run: Run) -> list[float]:
     """Seconds from each kill to the moment when another claims the run that was held."""
-    killed = {event.actor: event.time for event in run.trace if event.kind == "killed"}
-    claims = [(event, before) for event, before in taken_over(run.trace) if before.worker in killed]
-    return [round(event.time - killed[before.worker], 1) for event, before in claims]
+    killed, claims = _killed(run), taken_over(run.trace)
+    return [round(e.time - killed[b.worker], 1) for e, b in claims if b.worker in killed]
 
 
 def false_takeovers(run: Run) -> int:
     """How often a run was taken over from a worker that was not dead."""
-    killed = {event.actor for event in run.trace if event.kind == "killed"}
+    killed = _killed(run)
     return sum(before.worker not in killed for _, before in taken_over(run.trace))
+
+
+def _killed(run: Run) -> dict[str, float]:
+    return {event.actor: event.time for event in run.trace if event.kind == "killed"}
 
 
 def sweep(leases: Iterable[float]) -> list[dict[str, float]]:
@@ -112,12 +114,11 @@ def sweep(leases: Iterable[float]) -> list[dict[str, float]]:
     `recovery`: from a kill until another goes on, on average of three kills. `false`: how many of
     eight workers that stood still for 1 to 34 s lost a run that they would have gone on with.
     """
-    found, known = [], {scenario.name: scenario for scenario in scenarios()}
+    found, table = [], rows("leases")
+    each = [_scenario(f"leases.{name}", table[name]) for name in ("kills", "pauses")]
     for seconds in leases:
-        policy = RunPolicy(lease=seconds, watchdog=2.0, capacity=1)
-        kills, pauses = (
-            simulate(known[f"leases.{name}"], policy=policy) for name in ("kills", "pauses")
-        )
+        policy = replace(POLICY, lease=seconds, capacity=1)
+        kills, pauses = (simulate(scenario, policy=policy) for scenario in each)
         waits = recoveries(kills)
         recovery = round(sum(waits) / len(waits), 1)
         found.append({"lease": seconds, "recovery": recovery, "false": false_takeovers(pauses)})
@@ -128,7 +129,6 @@ def _scenario(name: str, row: Mapping[str, Any]) -> Scenario:
     how: dict[str, Any] = {key: row[key] for key in ("keyed", "seconds") if key in row}
     if "store" in row:
         how["store"] = getattr(naive_runs, row["store"])
-    policy = RunPolicy(**{"lease": 10.0, "watchdog": 2.0, **row.get("policy", {})})
     return Scenario(
         name=name,
         claim=row["claim"],
@@ -141,7 +141,7 @@ def _scenario(name: str, row: Mapping[str, Any]) -> Scenario:
             happens=row.get("happens", ()),
             until=row.get("until", UNTIL),
         ),
-        policy=policy,
+        policy=replace(POLICY, **row.get("policy", {})),
         judges=LEASE_JUDGES,
         source=(*SOURCE, naive_runs) if "store" in row else SOURCE,
         breakpoints=tuple(row.get("breakpoints", ())),

@@ -1,4 +1,4 @@
-"""Stores and managers that get one thing wrong, for the lessons on leases."""
+"""Stores of runs that get one thing wrong, for the lessons on leases."""
 
 import asyncio
 from contextlib import suppress
@@ -40,7 +40,7 @@ class ReadsThenWrites(NotedStore):
             run = self._told(connection, row, "run_started", about)
             return Held(run, Lease(worker, row.fence, row.until, length))
 
-        return await self._urgent(write)
+        return await self._changed(write)
 
 
 class NoFence(NotedStore):

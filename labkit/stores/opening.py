@@ -10,7 +10,7 @@ What was opened is closed by whoever opened it: `store.close()`.
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from time import monotonic
 from typing import Any, Final, TypeVar
 
@@ -37,6 +37,7 @@ GONE: Final = {
     "tcp_user_timeout": 10_000,
 }
 Store = TypeVar("Store")
+InMemory = TypeVar("InMemory")
 
 
 def open_stream_store(url: str) -> MemoryStreamStore | SQLStreamStore:
@@ -44,7 +45,7 @@ def open_stream_store(url: str) -> MemoryStreamStore | SQLStreamStore:
 
     Raises `StoreError`; a password in the URL is not in its message.
     """
-    return MemoryStreamStore() if url == "memory:" else opened(url, SQLStreamStore, begin="BEGIN")
+    return opened(url, SQLStreamStore, begin="BEGIN", in_memory=MemoryStreamStore)
 
 
 def open_key_store(url: str) -> MemoryKeyStore | SQLKeyStore:
@@ -52,14 +53,23 @@ def open_key_store(url: str) -> MemoryKeyStore | SQLKeyStore:
 
     Each of its statements commits itself: a process that is stopped between two holds no lock.
     """
-    return MemoryKeyStore() if url == "memory:" else opened(url, SQLKeyStore, begin="")
+    return opened(url, SQLKeyStore, begin="", in_memory=MemoryKeyStore)
 
 
-def opened(url: str, make: Callable[[Engine], Store], *, begin: str) -> Store:
+def opened(
+    url: str,
+    make: Callable[[Engine], Store],
+    *,
+    begin: str,
+    in_memory: Callable[[], InMemory] | None = None,
+) -> Store | InMemory:
     """What `make` makes of the database at `url`, on SQLite or PostgreSQL. Raises `StoreError`.
 
     `begin`: how a transaction begins on SQLite; "" for statements that commit themselves.
+    `in_memory` makes what "memory:" stands for, where there is such a store.
     """
+    if in_memory is not None and url == "memory:":
+        return in_memory()
     shown = "this URL"
     try:
         parsed = sqlalchemy.make_url(url)
@@ -67,6 +77,7 @@ def opened(url: str, make: Callable[[Engine], Store], *, begin: str) -> Store:
         return make(_engine(parsed, begin))
     except (SQLAlchemyError, ImportError, ValueError) as error:
         ways = "sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
+        ways = f"memory:, {ways}" if in_memory else ways
         raise StoreError(f"{shown} cannot be opened ({told(error)}); use {ways}") from None
 
 
@@ -89,7 +100,12 @@ def _engine(url: sqlalchemy.URL, begin: str) -> Engine:
 
 
 def _bounded(_: Any, __: Any, how: Any, options: Any) -> Any:
-    """A connection on which no call waits for ever, whatever stands between it and its server."""
+    return _connection().connect(*how, **options)
+
+
+@cache
+def _connection() -> Any:
+    """Connections on which no call waits for ever, whatever stands between them and a server."""
     import psycopg
 
     class Bounded(psycopg.Connection[Any]):
@@ -108,7 +124,7 @@ def _bounded(_: Any, __: Any, how: Any, options: Any) -> Any:
                     self.close()
                     raise psycopg.OperationalError(f"no answer for {SILENCE:g} s")
 
-    return Bounded.connect(*how, **options)
+    return Bounded
 
 
 def _not_silent(connection: Any, _: Any) -> None:

@@ -177,6 +177,20 @@ class Floor:
         name = f"run-{self._runs:02}"
         return await self.store.submit(job, given, owner=ANN, model=model, run_id=name)
 
+    async def struck(
+        self, job: str = "count", *, at: float, frozen: float | None = None
+    ) -> AgentRun:
+        """A run whose worker "a" is killed then, or frozen for so long; then "b" comes."""
+        worker = self.worker("a")
+        run = await self.submit(job)
+        await self.at(at)
+        if frozen is None:
+            worker.process.kill()
+        else:
+            worker.process.freeze(frozen)
+        self.worker("b")
+        return run
+
     async def get(self, run: AgentRun) -> AgentRun:
         """As it is now."""
         return await self.store.get(run.run_id, ANN)

@@ -383,11 +383,7 @@ def test_an_order_whose_worker_dies_at_any_moment_has_each_effect_once(dies: flo
     async def program(floor: Floor) -> None:
         desk = Desk(floor.clock)
         floor.jobs["order"] = ordering(floor, desk)
-        dead = floor.worker("a")
-        run = await floor.submit("order")
-        await floor.at(dies)
-        dead.process.kill()
-        floor.worker("b")
+        run = await floor.struck("order", at=dies)
         done = await floor.until(run)
         assert (done.status, desk.steps) == ("completed", list(ORDER))
 
@@ -399,11 +395,7 @@ def test_an_order_whose_worker_sleeps_past_its_lease_has_each_effect_once(sleeps
     async def program(floor: Floor) -> None:
         desk = Desk(floor.clock)
         floor.jobs["order"] = ordering(floor, desk)
-        asleep = floor.worker("a")
-        run = await floor.submit("order")
-        await floor.at(sleeps)
-        asleep.process.freeze(8.5)  # it wakes while the other one is at work
-        floor.worker("b")
+        run = await floor.struck("order", at=sleeps, frozen=8.5)  # it wakes while b is at work
         done = await floor.until(run)
         await floor.at(40.0)
         assert (done.status, done.result) == ("completed", "shipped by b")

@@ -130,11 +130,7 @@ def test_what_a_dead_worker_held_is_found_within_its_lease_and_a_look(dies: floa
 
 def test_a_crash_before_the_first_checkpoint_begins_anew() -> None:
     async def program(floor: Floor) -> None:
-        dead = floor.worker("a")
-        run = await floor.submit()
-        await floor.at(0.5)
-        dead.process.kill()
-        floor.worker("b")
+        run = await floor.struck(at=0.5)
         await floor.until(run)
         assert [(did.worker, did.what) for did in floor.did] == [
             ("a", 0),
@@ -163,11 +159,7 @@ def test_a_crash_between_claim_and_first_line_loses_nothing() -> None:
 
 def test_finished_steps_are_not_done_again() -> None:
     async def program(floor: Floor) -> None:
-        dead = floor.worker("a")
-        run = await floor.submit()
-        await floor.at(2.5)
-        dead.process.kill()
-        floor.worker("b")
+        run = await floor.struck(at=2.5)
         await floor.until(run)
         done = [(did.worker, did.what, did.fence) for did in floor.did]
         assert done == [("a", 0, 1), ("a", 1, 1), ("a", 2, 1), ("b", 2, 2)]

@@ -189,7 +189,8 @@ def test_a_server_that_is_gone_for_ten_seconds_costs_no_run_and_no_effect(
             await asyncio.to_thread(made.start)
             assert [await worker.ends() for worker in every] == [0, 0]
             found = await ended(store, *runs)
-            assert max(run.fence for run in found) == (1 if lease > 10 else 2)
+            most = max(run.fence for run in found)  # a claim whose answer was lost costs one
+            assert most == 1 if lease > 10 else most >= 2
             assert effects(tmp_path) == sorted(keys_of(runs))
             for run in found:
                 assert await steps(store, run) == [*STEPS]

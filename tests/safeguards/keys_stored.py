@@ -197,8 +197,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a stopped program holds no lock",
         OPENING,
-        'SQLKeyStore, begin="")',
-        'SQLKeyStore, begin="BEGIN")',
+        'SQLKeyStore, begin="",',
+        'SQLKeyStore, begin="BEGIN",',
         (f"{_KEYS}a_program_that_is_stopped_after_a_write_holds_no_lock[sqlite]",),
     ),
     (

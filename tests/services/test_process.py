@@ -110,7 +110,7 @@ def test_the_process_ends_with_the_block_also_in_the_middle_of_an_answer() -> No
 def test_what_cannot_be_served_is_one_line_with_its_reason() -> None:
     for never, says in (
         (running("labkit.no_such_module"), "No module named 'labkit.no_such_module'"),
-        (serve(load("plain-answer"), store="mysql:///x"), r"no store on mysql.*; use sqlite:"),
+        (serve(load("plain-answer"), store="mysql:///x"), r"no store on mysql.*; use memory:"),
         (serve(load("plain-answer"), port=70_000), "port 70000 cannot be had"),
     ):
         with pytest.raises(ServerError, match=says), never:
