@@ -16,7 +16,7 @@ import ipywidgets as ipw
 
 from labkit.scenarios import catalogue
 from labkit.scenarios.effect_judges import meant
-from labkit.scenarios.effects import calling, resolved_by
+from labkit.scenarios.effects import resolved_by
 from labkit.simulation import Event, Run, Scenario, SimulationError
 
 from .answers import answers
@@ -41,16 +41,13 @@ class Queue(TwoForms):
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.title = f"queue of {scenario.name}"
-        nothing = SimulationError(f"nothing waits in {scenario.name}: try 'effects.manual'")
-        if getattr(scenario.client, "func", None) is not calling:
-            raise nothing
         self._unresolved = catalogue.simulate(resolved_by(scenario, happened={}))
         self.items: dict[str, Item] = {}
         for event in self._unresolved.trace:
             if event.kind == "kept" and event["handed_over"]:
                 self.items.setdefault(event["digest"], _item(self._unresolved, event))
         if not self.items:
-            raise nothing
+            raise SimulationError(f"nothing waits in {scenario.name}: try 'effects.manual'")
 
     @property
     def said(self) -> Mapping[str, bool]:

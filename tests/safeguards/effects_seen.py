@@ -227,10 +227,10 @@ _ROWS: Final = (
         (f"{_QUEUE}test_a_word_outlives_the_queue_and_the_kernel_and_can_be_changed",),
     ),
     (
-        "a scenario of another topic has no queue",
+        "a scenario in which nothing waits has no queue",
         "teaching/queue.py",
-        "is not calling:",
-        "== 0:",
+        "if not self.items:",
+        "if self.items == 0:",
         (
             f"{_QUEUE}test_a_scenario_in_which_nothing_waits_is_refused_with_one_in_which"
             "_something_does",
