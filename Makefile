@@ -4,7 +4,7 @@ LABKIT = $(PYTHON) -m labkit
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-slow notebooks lint safeguards bench doctor
+.PHONY: help lab test test-slow notebooks lint safeguards bench demo doctor
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -31,6 +31,9 @@ safeguards: ## break each safeguard in a scratch copy and see its test go red
 
 bench: ## measure, beside the peers in the same run
 	@$(LABKIT) python -m tests.bench $(ARGS)
+
+demo: ## kill a service in the middle of a run, and see another go on
+	@$(LABKIT) demo $(ARGS)
 
 doctor: ## say what is missing here, each with its cure
 	@$(LABKIT) doctor

@@ -14,6 +14,8 @@ COMMANDS = {
     "page": "serve a script's answers on a page: page SCRIPT --cut mid_frame@3",
     "gateway": "run turns for who writes lines over TCP or here: gateway SCRIPT --folder F",
     "worker": "do agent runs, as several workers on one store do: worker --store URL",
+    "serve": "discussions as a service, with a page: serve --store URL --port N",
+    "demo": "kill a service in the middle of a run, and see another go on: demo --lease 3",
     "provider": "serve a script as an OpenAI-compatible endpoint: provider SCRIPT --port N",
     "python": "run Python inside the environment: python FILE, python -m MODULE",
 }

@@ -3,6 +3,8 @@
 Start as many as you like, on PostgreSQL on several machines. Kill one, and another goes on with its
 runs when their leases are over; the effects are in a ledger, once each. Ctrl-C or SIGTERM hands
 every run back and ends the worker; a second one leaves at once.
+
+To have something to do: `--submit 3` asks for three orders before it begins.
 """
 
 import argparse
@@ -11,12 +13,17 @@ import itertools
 import os
 import signal
 from contextlib import closing, suppress
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Final
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 
 from labkit.commands.environment import Missing
 from labkit.recovery.errors import RecoveryError
 from labkit.recovery.policy import is_amount
+from labkit.recovery.stream.record import Owner
 from labkit.runs.following import LOOK
 from labkit.runs.jobs import Once, jobs
 from labkit.runs.manager import RunManager, RunPolicy, new_worker
@@ -27,12 +34,20 @@ from labkit.simulation.mask import scrub
 from labkit.stores import open_key_store
 from labkit.stores.errors import StoreDown, StoreError
 
+OWNER: Final = Owner(user="demo", tenant="demo")  # of the orders that it asks for itself
+
 
 def main(arguments: list[str]) -> int:
     """Do runs until a signal, or until there are none. Raises `Missing`."""
     asked = _parser().parse_args(arguments)
     if not is_amount(asked.pause):
         raise Missing(f"--pause {asked.pause} is no number of seconds")
+    if not is_amount(asked.submit):
+        raise Missing(f"--submit {asked.submit} is no number of orders")
+    if not asked.name:
+        raise Missing("--name is empty: give each worker a name that no other has, or none")
+    if _file_of(asked.store) == Path(asked.ledger).resolve():
+        raise Missing(f"--ledger {asked.ledger} is the file of --store: name another one")
     try:
         policy = RunPolicy(lease=asked.lease, watchdog=asked.watchdog, capacity=asked.capacity)
         service = LedgerService(Ledger(asked.ledger), asked.name)
@@ -41,7 +56,7 @@ def main(arguments: list[str]) -> int:
             once = Once(keys, service, worker=asked.name, lease=asked.lease, observe=_say_of_a_key)
             doing = jobs(once, pause=asked.pause)
             manager = RunManager(store, doing, worker=asked.name, policy=policy, observe=_say)
-            asyncio.run(_serve(manager, until_idle=asked.until_idle))
+            asyncio.run(_serve(manager, orders=asked.submit, until_idle=asked.until_idle))
     except (RecoveryError, StoreError) as error:
         raise Missing(error) from error
     return 0
@@ -56,24 +71,38 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--store", metavar="URL", required=True, help="sqlite:///FILE or postgresql+psycopg://..."
     )
-    made.add_argument("--ledger", metavar="FILE", default="effects.db", help="where effects stand")
+    ledger = "effects.db"
+    made.add_argument(
+        "--ledger", metavar="FILE", default=ledger, help=f"where effects stand: {ledger}"
+    )
     policy = RunPolicy()
     for name, kind, default, what in (
         ("lease", float, policy.lease, "seconds for which a run is held without a renewal"),
         ("watchdog", float, policy.watchdog, "seconds between two looks for runs"),
         ("capacity", int, policy.capacity, "runs at a time"),
         ("pause", float, 0.5, "seconds that a step takes"),
+        ("submit", int, 0, "orders to ask for first"),
     ):
         made.add_argument(f"--{name}", type=kind, default=default, help=f"{what}: {default:g}")
-    made.add_argument("--name", default=new_worker(), help="one that no other worker has")
+    name = "one that no other worker has: the process and a part by chance"
+    made.add_argument("--name", default=new_worker(), help=name)
     made.add_argument(
         "--until-idle", action="store_true", help="end when no run of its jobs is left"
     )
     return made
 
 
-async def _serve(manager: RunManager, *, until_idle: bool) -> None:
-    """Serve until SIGINT or SIGTERM, and hand the runs back; a second one leaves at once."""
+def _file_of(url: str) -> Path | None:
+    """The file that a store is in; None where it is none, or its URL is none."""
+    with suppress(ArgumentError):
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite" and parsed.database:
+            return Path(parsed.database).resolve()
+    return None
+
+
+async def _serve(manager: RunManager, *, orders: int, until_idle: bool) -> None:
+    """Ask for so many orders, and serve until a signal, which hands the runs back."""
     loop, asked = asyncio.get_running_loop(), itertools.count(1)
     ending = asyncio.Event()
 
@@ -83,6 +112,9 @@ async def _serve(manager: RunManager, *, until_idle: bool) -> None:
         loop.call_soon_threadsafe(ending.set)
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in range(1, orders + 1):
+        run = await manager.submit("order", {"order": number}, owner=OWNER)
+        _say("submitted", run=run.run_id)
     _say("serving", worker=manager.worker, jobs=",".join(manager.jobs))
     serving = asyncio.create_task(manager.serve(), name="serve")
     ends = [serving, asyncio.create_task(ending.wait(), name="signal")]

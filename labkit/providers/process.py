@@ -95,8 +95,7 @@ def child() -> None:
     from .server import listen  # its libraries are of no use to the parent
 
     module, port, arguments, options = pickle.load(sys.stdin.buffer)
-    for watch in (_watch_the_pipe, partial(_watch_the_parent, os.getppid())):
-        threading.Thread(target=watch, daemon=True).start()
+    end_with_parent()
     try:
         server = import_module(module).serving(*arguments, **options)
         listening, address = listen(port)
@@ -105,6 +104,12 @@ def child() -> None:
         os._exit(1)  # a thread that reads the pipe would be in the way of a quiet end
     print(address, flush=True)
     server.run(sockets=[listening])
+
+
+def end_with_parent() -> None:
+    """End this process when its parent does, which holds the other end of its standard input."""
+    for watch in (_watch_the_pipe, partial(_watch_the_parent, os.getppid())):
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def _watch_the_pipe() -> None:

@@ -13,7 +13,7 @@ from functools import partial
 
 from .idempotency import PENDING, KeyRecord, KeyStore, ended, renewed
 from .lease import is_held_by
-from .renewal import SHARE, TAKEN, Renewal
+from .renewal import AGAIN, SHARE, TAKEN, Renewal
 from .retry import Observe
 
 
@@ -78,4 +78,4 @@ class Claim:
                 self._observe("not_kept", digest=self.mine.digest, error=type(error).__name__)
                 if clock() >= until:
                     raise
-                await asyncio.sleep(length / SHARE)
+                await asyncio.sleep(min(length / SHARE, AGAIN))

@@ -17,6 +17,7 @@ from .cancel import to_the_end
 from .retry import Observe
 
 SHARE: Final = 3  # a lease is renewed when a third of it is over
+AGAIN: Final = 1.0  # seconds at most until a store that was gone is asked again
 RUSH: Final = 12  # a renewal that failed is tried again after such a share
 PATIENCE: Final = 0.8  # of a lease: what has not been renewed by then is lost
 LAST_TRY: Final = PATIENCE - 1 / RUSH  # after this the next would come too late
@@ -52,10 +53,16 @@ class Renewal:
     async def lost_by_now(self, ask: bool = False) -> str:
         """Why it is lost by now, or "": looked at before anything is sent.
 
-        The store is asked where its last word is old, or where the caller wants to `ask`.
+        The store is asked where its last word is old, or where the caller wants to `ask`. While it
+        is gone, a lease that lasts by this clock is not lost; who comes later gets its error.
         """
         if ask or self._clock() >= self._last + PATIENCE * self._length:
-            await self._renewed()
+            try:
+                await self._renewed()
+            except Exception as error:
+                if self._clock() >= self._last + LAST_TRY * self._length:
+                    raise
+                self._observe("not_renewed", error=type(error).__name__)
         return self.lost
 
     async def until_lost(self) -> None:
@@ -75,8 +82,8 @@ class Renewal:
     async def _renewed(self) -> None:
         began = self._clock()  # its new end is counted from before it was asked for
         answer = await self._ask()
-        if answer is False:  # breakpoint: claim lost
-            self.lost = TAKEN
+        if answer is False:
+            self.lost = TAKEN  # breakpoint: claim lost
         elif answer:
             self._last = began
 

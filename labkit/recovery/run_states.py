@@ -68,11 +68,13 @@ class IllegalMove(RunError):
 
 
 class LeaseLost(RunError):
-    """The run is another's by now, or nobody's: stop, and write nothing."""
+    """The run is another's by now, or nobody's, or has gone on: stop; the message says which."""
 
 
 def possible(state: str) -> list[str]:
-    """What the run's owner may do in a state, in the order of the table."""
+    """What the run's owner may do in a state, in the order of the table. Raises `RunError`."""
+    if state not in STATES:
+        raise RunError(f"there is no state {state!r:.60}; there is: {', '.join(STATES)}")
     return [name for name, move in MOVES.items() if state in move.sources and move.by == OWNER]
 
 

@@ -5,7 +5,7 @@ error_code(ZeroDivisionError())                           # 'ZeroDivisionError'
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from labkit.recovery.errors import ProviderError
 from labkit.recovery.run_states import LeaseLost
@@ -41,3 +41,8 @@ def message(error: BaseException) -> str:
     except Exception:  # its own words fail: the code has to do
         told = ""
     return scrub(told)[:MOST]
+
+
+def short(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What an event tells: no text of it is longer than `MOST`."""
+    return {name: text[:MOST] if isinstance(text, str) else text for name, text in told.items()}

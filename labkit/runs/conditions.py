@@ -7,10 +7,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from labkit.recovery.run_states import UnknownRun
+from labkit.recovery.run_states import CANCELLED, RUNNING, LeaseLost, UnknownRun
 from labkit.recovery.stream.record import Owner
 
-from .record import Held
+from .record import Held, wants
 from .tables import RUNS
 
 Condition = sa.ColumnElement[bool]
@@ -28,16 +28,24 @@ def is_run(held: Held) -> Condition:
 
 
 def owned(run_id: str, owner: Owner) -> Condition:
-    """That it is this run, and its owner's."""
+    """That it is this run, and its owner's. Raises `BadRun`."""
+    wants(str, run_id=run_id)
+    wants(Owner, owner=owner)
     theirs = (RUNS.c.tenant == owner.tenant) & (RUNS.c.user == owner.user)
     return (RUNS.c.run_id == run_id) & theirs
 
 
-def whose(row: sa.Row[Any] | None) -> str:
-    """What became of a run, in words."""
-    if row is None:
-        return "not there any more"
-    return f"{row.status}, held by {row.worker or 'nobody'} with fence {row.fence}"
+def lost(move: str, held: Held, row: sa.Row[Any] | None) -> LeaseLost:
+    """The error for a write that changes nothing; it says what became of the run."""
+    told = "is not there any more"
+    if row is not None:
+        told = f"is {row.status}, held by {row.worker or 'nobody'} with fence {row.fence}"
+        own = row.fence == held.lease.fence
+        if own and row.status != CANCELLED and row.seq > held.run.seq:
+            told = f"has gone on, and is {row.status}: use the Held that the last write gave"
+        elif (own, row.status, row.worker) == (True, RUNNING, held.lease.owner):
+            told = "is nobody's: your lease on it is over"
+    return LeaseLost(f"{move}: run {held.run.run_id!r} {told}")
 
 
 def unknown(run_id: str) -> UnknownRun:

@@ -8,24 +8,25 @@ no work of the program and no crowd of readers keeps a lease from being renewed.
 """
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial
+from json import JSONDecodeError
 from typing import Any, Final, Self, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import (
     DataError,
     DBAPIError,
-    NotSupportedError,
     ProgrammingError,
     SQLAlchemyError,
     StatementError,
 )
 
 from labkit.recovery.run_states import RunError
-from labkit.stores.errors import StoreDown, told
+from labkit.stores.errors import StoreDown, StoreError, told
 from labkit.stores.tables import clock_of
 
 from .news import News, topics
@@ -52,6 +53,10 @@ class NotKept(RunError, ValueError):
     """The database can never keep such a value: nothing was written; give another, or less."""
 
 
+class StoreClosed(RunError, StoreError):
+    """The store was closed, and nothing was done: open it anew."""
+
+
 class Database:
     """What is behind `engine`, with the tables of runs. Its calls raise `StoreDown`, `NotJSON` or
     `NotKept`.
@@ -71,6 +76,7 @@ class Database:
         self._now = clock_of(engine) if now is None else now
         self._pools = [ThreadPoolExecutor(THREADS, f"runs: {name}") for name in ("calls", "urgent")]
         self._call, self._call_now = (call or partial(_in_thread, pool) for pool in self._pools)
+        self._closed = threading.Event()
         set_up(engine)
         self.news = News(engine)
 
@@ -80,6 +86,10 @@ class Database:
         other._call = other._call_now = call
         other.news = News(self._engine)
         return other
+
+    async def now(self) -> float:
+        """The store's time, in seconds. Raises `StoreDown`."""
+        return float(await self._asked(lambda it: it.execute(sa.select(self._now)).scalar_one()))
 
     async def _changed(self, work: Callable[[sa.Connection], Moved]) -> Moved:
         """Write, and wake who waits for changes where there is one, also after a cancel."""
@@ -109,9 +119,13 @@ class Database:
         return await self._tried(ask, self._call)
 
     async def _tried(self, work: Callable[[], Answer], call: Call) -> Answer:
+        if self._closed.is_set():
+            raise StoreClosed("this store of runs is closed: open it anew, with open_run_store")
         try:
             answer: Answer = await call(work)
             return answer
+        except JSONDecodeError as error:  # somebody has written to it by hand
+            raise StoreDown(f"a row of the run store cannot be read ({error}); {CURE}") from None
         except SQLAlchemyError as error:
             if isinstance(error, StatementError) and not isinstance(error, DBAPIError):
                 raise NotJSON(f"nothing was written: {told(error)}") from None
@@ -121,6 +135,7 @@ class Database:
 
     def close(self) -> None:
         """End its threads, after the calls that are under way, and close all connections."""
+        self._closed.set()
         self.news.close()
         for pool in self._pools:
             pool.shutdown(cancel_futures=True)
@@ -135,5 +150,5 @@ def _never(error: SQLAlchemyError) -> bool:
     """Whether it would be the same next time: the database refuses what was given."""
     orig = getattr(error, "orig", None)
     code = getattr(orig, "sqlstate", None) or getattr(orig, "sqlite_errorname", None) or ""
-    drivers = isinstance(error, DataError | NotSupportedError | ProgrammingError) and not code
+    drivers = isinstance(error, DataError | ProgrammingError) and not code
     return drivers or code.startswith(NEVER)

@@ -15,28 +15,41 @@ from functools import partial
 from typing import Any, Final
 
 from labkit.recovery.cancel import to_the_end
-from labkit.recovery.renewal import RUSH, Renewal
+from labkit.recovery.renewal import AGAIN, RUSH, Renewal
 from labkit.recovery.retry import Observe
 from labkit.recovery.run_states import RUNNING, LeaseLost
 from labkit.stores.errors import StoreDown
 
-from .codes import MOST, error_code, message
+from .codes import MOST, error_code, message, short
 from .job import Ask, Done, Job, Step, Work
 from .record import Held
 from .store import RunStore
 
 LOST: Final = "lost"
+_NO_MORE: Final = object()
 Write = Callable[[Held], Awaitable[Held]]
 
 
 class Driving:
-    """`held` is what the worker knows of its run; `observe(kind, **details)` is told of it all."""
+    """`held` is what the worker knows of its run; `observe(kind, **details)` is told of it all.
 
-    def __init__(self, store: RunStore, held: Held, renewal: Renewal, observe: Observe) -> None:
+    `ending()`: whether this worker has to let go of it.
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        held: Held,
+        renewal: Renewal,
+        observe: Observe,
+        *,
+        ending: Callable[[], bool],
+    ) -> None:
         self.held = held
         self._store = store
         self._renewal = renewal
         self._observe = observe
+        self._ending = ending
         self._refused = False  # by the store, since the run is another's
 
     async def work(self, job: Job) -> str:
@@ -46,12 +59,9 @@ class Driving:
             if not isinstance(steps := job(work), AsyncGenerator):
                 raise TypeError(f"a job is an async generator of its steps, not {steps!r:.60}")
             async with aclosing(steps):
-                async for step in steps:
-                    await self._keep(step)  # breakpoint: step kept
-                    if self.held.run.status != RUNNING or _cancelled():
-                        break
+                await self._follow(steps)
             if self.held.run.status == RUNNING:
-                if _cancelled():  # whatever the job has made of that
+                if self._stopped():  # whatever the job has made of that
                     raise asyncio.CancelledError
                 await self._keep(Done())  # a job that ends without a word
         except (KeyboardInterrupt, GeneratorExit):
@@ -59,11 +69,30 @@ class Driving:
         except BaseException as error:  # a job may raise anything, also what would end the worker
             if self._lost(error):
                 return LOST
-            if _cancelled():  # and the job has made another error of it
+            if self._stopped():  # and the job has made another error of it
                 await self._hand_back()
                 raise asyncio.CancelledError from error
             return await self._fail(error)
         return self.held.run.status
+
+    async def _follow(self, steps: AsyncGenerator[Step | Ask | Done, None]) -> None:
+        """Keep each step before the job goes on with the next."""
+        step: Any = await anext(steps, _NO_MORE)
+        while step is not _NO_MORE:
+            try:
+                await self._keep(step)  # breakpoint: step kept
+            except asyncio.CancelledError as cancel:
+                if self._stopped():
+                    raise
+                step = await steps.athrow(cancel)  # a deadline of the job's own: it may say so
+                continue
+            if self.held.run.status != RUNNING or self._stopped():
+                break
+            step = await anext(steps, _NO_MORE)
+
+    def _stopped(self) -> bool:
+        """Whether the worker has to let go of the run, and not only the job of itself."""
+        return self._ending() or bool(self._renewal.lost)
 
     def _lost(self, error: BaseException) -> bool:
         """Whether it says that the run is another's: a job may say so, and be wrong."""
@@ -75,11 +104,11 @@ class Driving:
         if isinstance(step, Step):
             told = {"node": step.node, **step.data}
             await self._write(
-                partial(store.step, data=_short(told), checkpoint=step.checkpoint), step=step.node
+                partial(store.step, data=short(told), checkpoint=step.checkpoint), step=step.node
             )
         elif isinstance(step, Ask):
-            question = step.question[:MOST]
-            await self._write(partial(store.ask, question=question, checkpoint=step.checkpoint))
+            asked = {"data": short(step.data), "checkpoint": step.checkpoint}
+            await self._write(partial(store.ask, question=step.question[:MOST], **asked))
         elif isinstance(step, Done):
             await self._write(partial(store.finish, result=step.result, reason=step.reason))
         else:
@@ -104,7 +133,7 @@ class Driving:
                 break
             except StoreDown as error:
                 self._observe("not_written", error=type(error).__name__)
-                await asyncio.sleep(self.held.lease.length / RUSH)
+                await asyncio.sleep(min(self.held.lease.length / RUSH, AGAIN))
         self._observe("kept", status=self.held.run.status, seq=self.held.run.seq, **told)
 
     async def _written(self, write: Write) -> None:
@@ -124,13 +153,3 @@ class Driving:
                 self._written(self._store.hand_back), name="hand back"
             )
             self._observe("handed_back")
-
-
-def _cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-def _short(told: dict[str, Any]) -> dict[str, Any]:
-    """What an event tells: no text of it is longer than `MOST`."""
-    return {name: text[:MOST] if isinstance(text, str) else text for name, text in told.items()}

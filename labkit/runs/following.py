@@ -15,19 +15,28 @@ from collections.abc import AsyncGenerator
 from typing import Final
 
 from labkit.recovery.event_log import Entry, ForeignCursor
+from labkit.recovery.policy import is_amount
 from labkit.recovery.run_states import ENDED
 from labkit.recovery.stream.record import Owner
 
+from .conditions import owned
 from .news import about
+from .record import BadRun
 from .store import RunStore
 
 LOOK: Final = 1.0  # seconds: who hears of no change looks into the database so often
 
 
 class RunLog:
-    """The events of one run as its owner may read them; a slow reader holds up nobody."""
+    """The events of one run as its owner may read them; a slow reader holds up nobody.
+
+    `look`: seconds between two looks of who hears of no change. Raises `BadRun`.
+    """
 
     def __init__(self, store: RunStore, run_id: str, owner: Owner, *, look: float = LOOK) -> None:
+        if not (is_amount(look) and look > 0):
+            raise BadRun(f"look is {look!r:.60}, and must be a number of seconds above 0")
+        owned(run_id, owner)  # refuses what is none
         self._store = store
         self._of = (run_id, owner)
         self._look = look
@@ -45,7 +54,7 @@ class RunLog:
         gave out, `UnknownRun`, and `StoreDown`, after which a reader comes back with its cursor.
         """
         clock = asyncio.get_running_loop().time
-        store, last, quiet, topic = self._store, _number(cursor), clock(), about(self._of[0])
+        store, last, quiet, topic = self._store, number_of(cursor), clock(), about(self._of[0])
         while True:
             news = store.news.seen(topic)
             run = await store.get(*self._of)  # before its events: then none is missing at its end
@@ -65,9 +74,10 @@ class RunLog:
                 quiet = clock()
 
 
-def _number(cursor: str) -> int:
-    if not cursor:
+def number_of(cursor: str) -> int:
+    """The number of an event; "" is the beginning, 0. Raises `ForeignCursor`."""
+    if cursor == "":
         return 0
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
-        raise ForeignCursor(f"{cursor[:60]!r} is no number of an event")
+    if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
+        raise ForeignCursor(f"{cursor!r:.60} is no number of an event, as a text")
     return int(cursor)

@@ -42,10 +42,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question for a person: the run waits, and no worker with it."""
+    """A question for a person, and what else its event tells: the run waits, and no worker does."""
 
     question: str
     checkpoint: Any = None
+    data: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from functools import partial
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from labkit.recovery.budget import Budget, BudgetLimits
 from labkit.recovery.errors import TRANSIENT
@@ -82,17 +82,22 @@ class Once:
         self._executor = Executor(
             keys, owner=worker, policy=policy, random=random or Random(), observe=observe
         )
-        self._limits = BudgetLimits(seconds=PATIENCE + lease)
+        self._limits = BudgetLimits(seconds=min(PATIENCE + lease, MOST))
         self._service = service
 
-    async def __call__(self, run: AgentRun, step: str) -> str:
-        """The step's receipt. Raises `Unsettled` or the error of the service."""
+    async def __call__(
+        self, run: AgentRun, step: str, *, thing: str = "", given: Any = None
+    ) -> str:
+        """The step's receipt. Raises `Unsettled` or the error of the service.
+
+        `thing`: what tells two effects of one step apart, which are `given` what differs.
+        """
         outcome = await self._settled(
             Operation(
                 tenant=run.owner.tenant,
                 name=step,
-                resource=run.run_id,
-                payload={"step": step, "given": run.given},
+                resource=f"{run.run_id}/{thing}" if thing else run.run_id,
+                payload={"step": step, "given": run.given if given is None else given},
             )
         )
         if outcome.status in DONE:

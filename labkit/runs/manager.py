@@ -13,7 +13,7 @@ queue. The watchdog is a look, now and then, for runs whose lease is over: whoev
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +31,7 @@ from labkit.stores.errors import StoreDown
 from .driving import LOST, Driving
 from .job import Done, Job, Work
 from .news import TO_DO
-from .record import AgentRun, Held
+from .record import AgentRun, Held, must_name
 from .store import RunStore
 
 LEAST: Final = 0.01  # seconds: what is shorter is over before it is heard of
@@ -78,7 +78,8 @@ def new_worker() -> str:
 class RunManager:
     """Does the runs whose job is among `jobs`, as `worker`, a name that no other manager has.
 
-    `observe(kind, **details)` is told of each claim and each step, with the run's id.
+    `observe(kind, **details)` is told of each claim and each step, with the run's id. Raises
+    `PolicyError` for what is none of these.
     """
 
     def __init__(
@@ -90,6 +91,11 @@ class RunManager:
         policy: RunPolicy,
         observe: Observe = lambda kind, **details: None,
     ) -> None:
+        must_name(worker)
+        if not isinstance(jobs, Mapping):
+            raise PolicyError(f"jobs is {jobs!r:.60}, and must be a dict of each job by its name")
+        if not isinstance(policy, RunPolicy):
+            raise PolicyError(f"policy is {policy!r:.60}, and must be a RunPolicy(...)")
         self.store = store
         self.jobs = jobs
         self.worker = worker
@@ -98,6 +104,7 @@ class RunManager:
         self._driven: dict[str, asyncio.Task[str]] = {}
         self._fresh: dict[str, Held] = {}  # claimed, and the work has not begun
         self._closing = False
+        self._claiming = asyncio.Lock()
 
     @property
     def at_work(self) -> int:
@@ -127,7 +134,7 @@ class RunManager:
         try:
             while not self._closing:
                 seen = self.store.news.seen(TO_DO)
-                if not await to_the_end(self._started(), name="claim"):
+                if not await to_the_end(self._claimed(), name="claim"):
                     await self.store.news.after(TO_DO, seen, timeout=self.policy.watchdog)
         finally:
             await to_the_end(self.shutdown(), name="shut down")
@@ -136,17 +143,30 @@ class RunManager:
         """Claim nothing more, and hand every run back, so that others go on at once."""
         self._closing = True
         self.store.news.wake(TO_DO)
+        with suppress(TimeoutError):  # a claim that is under way is handed back like all others
+            async with asyncio.timeout(self.policy.clean_up), self._claiming:
+                pass
         for task in (driven := tuple(self._driven.values())):
             task.cancel()
         if driven:
             await asyncio.wait(driven)
         for held in self._fresh.values():
-            with suppress(LeaseLost, StoreDown):
-                await self.store.hand_back(held)
+            await self._hand_back(held)
+
+    async def _hand_back(self, held: Held) -> None:
+        with suppress(LeaseLost, StoreDown):
+            await self.store.hand_back(held)
+
+    async def _claimed(self) -> bool:
+        """Begin one more run; a shutdown waits for that."""
+        if self._closing:
+            return False
+        async with self._claiming:
+            return await self._started()
 
     async def _started(self) -> bool:
         """Claim the oldest run that waits and begin to work on it; whether there was one."""
-        if self._closing or self.at_work >= self.policy.capacity:
+        if self.at_work >= self.policy.capacity:
             return False
         began = asyncio.get_running_loop().time()  # the lease counts from before it was asked for
         try:
@@ -160,6 +180,9 @@ class RunManager:
             return False
         run_id = held.run.run_id
         self._observe("claimed", run=run_id, fence=held.lease.fence, seq=held.run.seq)
+        if self._closing:
+            await self._hand_back(held)
+            return False
         self._fresh[run_id] = held
         task = asyncio.create_task(self._drive(held, began), name=f"drive {run_id}")
         self._driven[run_id] = task
@@ -174,7 +197,7 @@ class RunManager:
         renewal = Renewal(
             partial(self.store.renew, held), length=held.lease.length, since=began, observe=tell
         )
-        driving = Driving(self.store, held, renewal, tell)
+        driving = Driving(self.store, held, renewal, tell, ending=_cancelled_here())
         job = self.jobs[run.job] if run.starts <= self.policy.starts else _gives_up
         work = await while_held(
             driving.work(job), renewal, name=f"run {run.run_id}", clean_up=self.policy.clean_up
@@ -202,3 +225,9 @@ async def _gives_up(work: Work) -> AsyncGenerator[Done, None]:
     if work.run.starts:
         raise TooManyStarts(NO_PROGRESS)
     yield Done()
+
+
+def _cancelled_here() -> Callable[[], bool]:
+    """Whether the task that asks now has been cancelled since."""
+    task = asyncio.current_task()
+    return lambda: task is not None and task.cancelling() > 0

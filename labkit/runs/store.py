@@ -1,9 +1,9 @@
 """Agent runs and their events on SQLAlchemy Core, for SQLite and PostgreSQL alike.
 
-Rules: each move is one UPDATE that names what must be so, and its row count says whether it was;
-the event is written in the same transaction, with the next number of the run, under the row's lock.
-Whatever a worker writes names its claim: after a take-over it changes nothing. The time is the
-database's, read in the statement; no worker's clock is compared with it.
+Rules: a claim is one conditional UPDATE, and its row count says whether it was granted; whatever a
+worker writes names its claim, so that after a take-over it changes nothing. The time is the
+database's, read in the statement; no worker's clock is compared with it. What the owner of a run
+may ask stands in `front`.
 
     store = open_run_store("sqlite:///runs.db")
     run = await store.submit("order", {"order": 7}, owner=Owner("ann", "acme"))
@@ -12,9 +12,9 @@ database's, read in the statement; no worker's clock is compared with it.
     await store.finish(held, "shipped")
 """
 
-import uuid
 from collections.abc import Collection
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -22,117 +22,16 @@ from labkit.recovery.errors import PolicyError
 from labkit.recovery.lease import Lease
 from labkit.recovery.policy import MOST as LONGEST
 from labkit.recovery.policy import is_amount
-from labkit.recovery.run_states import (
-    MOVES,
-    QUEUED,
-    RUNNING,
-    LeaseLost,
-    RunExists,
-    refused,
-)
-from labkit.recovery.stream.record import Owner
-from labkit.stores.tables import insert_into
+from labkit.recovery.run_states import MOVES, RUNNING
 
-from .conditions import Condition, first_of, is_run, owned, unknown, whose
-from .database import Database
-from .record import AgentRun, Held, RunEvent, named
+from .conditions import Condition, first_of, is_run, lost
+from .front import FREE, Front
+from .record import Held, jobs_wanted, must_name, wants
 from .tables import EVENTS, RUNS, run_of
 
-FREE: Final = {"worker": None, "until": None, "starts": 0}
-MOST: Final = 50  # runs in a list
-PAGE: Final = 500  # events in one answer
 
-
-class RunStore(Database):
+class RunStore(Front):
     """Keeps runs in the database behind `engine`. Its calls raise `StoreDown` or `NotJSON`."""
-
-    # For whoever has a run done
-
-    async def submit(
-        self, job: str, given: Any = None, *, owner: Owner, model: str = "", run_id: str = ""
-    ) -> AgentRun:
-        """Accept a run: from now on it is not lost. Raises `RunExists` or `BadRun`."""
-        told = {"job": job, "model": model}
-        new = {
-            **named(run_id or uuid.uuid4().hex, owner, **told),
-            "given": given,
-            "status": QUEUED,
-            "fence": 0,
-            "starts": 0,
-            "seq": 1,
-            "created": self._now,
-            "updated": self._now,
-        }
-        # No error where it is there: a database's log would quote it.
-        insert = insert_into(self._engine, RUNS).values(new).on_conflict_do_nothing()
-
-        def write(connection: sa.Connection) -> AgentRun:
-            row = connection.execute(insert.returning(RUNS)).first()
-            if row is None:
-                raise RunExists(f"there is a run {new['run_id']!r} already")
-            return self._told(connection, row, MOVES["submit"].event, told)
-
-        return await self._changed(write)
-
-    async def get(self, run_id: str, owner: Owner) -> AgentRun:
-        """The run as it is now. Raises `UnknownRun`, also for a wrong owner."""
-        query = sa.select(RUNS).where(owned(run_id, owner))
-        row = await self._asked(lambda connection: connection.execute(query).first())
-        if row is None:
-            raise unknown(run_id)
-        return run_of(row)
-
-    async def runs(self, owner: Owner, *, most: int = MOST) -> list[AgentRun]:
-        """The newest runs of an owner, the newest first."""
-        mine = (RUNS.c.tenant == owner.tenant) & (RUNS.c.user == owner.user)
-        query = sa.select(RUNS).where(mine).order_by(RUNS.c.created.desc()).limit(most)
-        return [run_of(row) for row in await self._asked(lambda it: it.execute(query).all())]
-
-    async def left(self, jobs: Collection[str] | None = None) -> int:
-        """How many runs wait or are being done, whoever's they are; `jobs`: only runs of these."""
-        waiting: Condition = RUNS.c.status.in_((QUEUED, RUNNING))
-        if jobs is not None:
-            waiting &= RUNS.c.job.in_(jobs)
-        query = sa.select(sa.func.count()).select_from(RUNS).where(waiting)
-        return int(await self._asked(lambda it: it.execute(query).scalar_one()))
-
-    async def events(
-        self, run_id: str, owner: Owner, *, after: int = 0, most: int = PAGE
-    ) -> list[RunEvent]:
-        """The events after number `after`, in their order; for a wrong owner there are none."""
-        columns = (EVENTS.c.seq, EVENTS.c.type, EVENTS.c.data, EVENTS.c.at)
-        mine = (EVENTS.c.run_id == run_id) & sa.exists().where(owned(run_id, owner))
-        query = (
-            sa.select(*columns)
-            .where(mine & (EVENTS.c.seq > after))
-            .order_by(EVENTS.c.seq)
-            .limit(most)
-        )
-        return [RunEvent(*row) for row in await self._asked(lambda it: it.execute(query).all())]
-
-    async def cancel(self, run_id: str, owner: Owner) -> AgentRun:
-        """End it for good; its worker finds out at its next write or renewal."""
-        return await self._moved("cancel", run_id, owner, {}, **FREE)
-
-    async def answer(
-        self, run_id: str, owner: Owner, text: str, *, seq: int | None = None
-    ) -> AgentRun:
-        """Answer its question, which is possible once.
-
-        `seq`: the number of the event that asked. With it an answer that is sent again can never
-        be taken for one to the next question.
-        """
-        asked = None if seq is None else RUNS.c.seq == seq
-        return await self._moved("answer", run_id, owner, {"answer": text}, asked, answer=text)
-
-    async def retry(self, run_id: str, owner: Owner, *, model: str | None = None) -> AgentRun:
-        """Go on from where it failed, with another model where one is named."""
-        changed = {} if model is None else {"model": model}
-        return await self._moved(
-            "retry", run_id, owner, {}, **changed, error_code=None, error_message=None
-        )
-
-    # For a worker
 
     async def claim(
         self,
@@ -150,8 +49,8 @@ class RunStore(Database):
         """
         if not (is_amount(length) and length > 0):
             raise PolicyError(f"length is {length!r}, and must be above 0, at most {LONGEST:g}")
-        if not worker:
-            raise PolicyError("worker is empty: give each worker a name that no other has")
+        must_name(worker)
+        jobs_wanted(jobs)
         queued = RUNS.c.status.in_(MOVES["claim"].sources)
         set_back = RUNS.c.until > self._now + 2 * RUNS.c.length  # the clock was, and by a lot
         ends = (RUNS.c.until <= self._now) | set_back
@@ -173,6 +72,7 @@ class RunStore(Database):
             new = first_of(queued & known, RUNS.c.created)
             chosen: sa.ColumnElement[Any] = sa.func.coalesce(late, new)
         else:
+            wants(str, run_id=run_id)
             chosen = sa.literal(run_id, RUNS.c.run_id.type)
 
         def write(connection: sa.Connection) -> Held | None:
@@ -197,19 +97,30 @@ class RunStore(Database):
 
     async def renew(self, held: Held) -> bool:
         """Give the lease its whole length again; False where it is lost."""
-        change = sa.update(RUNS).where(self._mine(held)).returning(RUNS.c.run_id)
+        wants(Held, held=held)
+        mine = self._mine(held)
+        return await self._urgent(partial(self._longer, held, mine)) is not None
+
+    def _longer(
+        self, held: Held, mine: Condition, connection: sa.Connection
+    ) -> sa.Row[tuple[float]] | None:
         length = held.lease.length  # a claim of its own that is newer may have had another
-        longer = change.values(until=self._now + length, length=length)
-        return await self._urgent(lambda it: it.execute(longer).first()) is not None
+        longer = sa.update(RUNS).where(mine).values(until=self._now + length, length=length)
+        return connection.execute(longer.returning(RUNS.c.until)).first()
 
     async def step(self, held: Held, data: dict[str, Any], *, checkpoint: Any) -> Held:
         """Keep what a step has done, and where to go on; the run as it is then."""
+        wants(dict, data=data)
         return await self._write(held, "step", data, checkpoint=checkpoint, answer=None, starts=0)
 
-    async def ask(self, held: Held, question: str, *, checkpoint: Any) -> Held:
-        """Wait for a person's answer; the lease ends."""
+    async def ask(
+        self, held: Held, question: str, *, checkpoint: Any, data: dict[str, Any] | None = None
+    ) -> Held:
+        """Wait for a person's answer; the lease ends. `data`: what else the event tells."""
         kept = {"checkpoint": checkpoint, "question": question, "answer": None}
-        return await self._write(held, "ask", {"question": question}, **kept, **FREE)
+        return await self._write(
+            held, "ask", {"question": question, **(data or {})}, **kept, **FREE
+        )
 
     async def finish(self, held: Held, result: Any, *, reason: str = "") -> Held:
         """The run is done; the lease ends."""
@@ -222,32 +133,32 @@ class RunStore(Database):
         return await self._write(held, "fail", told, **told, **FREE)
 
     async def hand_back(self, held: Held) -> Held:
-        """Let another worker go on at once."""
-        return await self._write(held, "hand back", {}, **FREE)
+        """Let another worker go on at once; a claim without a step still counts as one."""
+        return await self._write(held, "hand back", {}, worker=None, until=None)
 
     async def _write(self, held: Held, move: str, data: dict[str, Any], /, **changed: Any) -> Held:
         """One write of the owner. Raises `LeaseLost`.
 
         It names the number of events that the worker knows. So it can be asked for again after an
-        answer that was lost: only the owner writes, and what is there by then is its own.
+        answer that was lost: what is there by then is its own, if it is the very same.
         """
+        wants(Held, held=held)
         _, target, _, event = MOVES[move]
         seq = held.run.seq + 1
         mine = self._mine(held)  # breakpoint: fence in the update
         if event:
             mine, changed = mine & (RUNS.c.seq == held.run.seq), {**changed, "seq": seq}
-        change = sa.update(RUNS).where(mine).values(**changed, status=target)
+        kept = {**changed, "status": target}
+        change = sa.update(RUNS).where(mine).values(kept)
 
         def write(connection: sa.Connection) -> Held:
             row = connection.execute(change.values(updated=self._now).returning(RUNS)).first()
             if row is not None:
                 return held._replace(run=self._told(connection, row, event, data))
             row = connection.execute(sa.select(RUNS).where(is_run(held))).first()
-            if row is None or (row.fence, row.status) != (held.lease.fence, target):
-                raise LeaseLost(f"{move}: run {held.run.run_id!r} is {whose(row)}")
-            known = (seq,) if event else (seq, seq - 1)
-            if row.seq not in known or held.run.status != RUNNING:
-                raise LeaseLost(f"{move}: run {held.run.run_id!r} has gone on")
+            done = sa.select(RUNS.c.seq).where(is_run(held) & _same(held, event, data, kept))
+            if row is None or connection.execute(done).first() is None:
+                raise lost(move, held, row)
             return held._replace(run=run_of(row))  # written already: only the answer was lost
 
         return await self._changed(write)
@@ -259,39 +170,12 @@ class RunStore(Database):
         running = RUNS.c.status.in_(MOVES["step"].sources)
         return is_run(held) & running & newest & (RUNS.c.until > self._now)
 
-    async def _moved(
-        self,
-        move: str,
-        run_id: str,
-        owner: Owner,
-        data: dict[str, Any],
-        more: Condition | None = None,
-        /,
-        **changed: Any,
-    ) -> AgentRun:
-        """A move of the run's owner. Raises `UnknownRun` or `IllegalMove`."""
-        sources, target, _, event = MOVES[move]
-        seq = RUNS.c.seq + int(bool(event))  # PostgreSQL adds no boolean
-        legal = owned(run_id, owner) & RUNS.c.status.in_(sources)  # breakpoint: legal move
-        legal = legal if more is None else legal & more
-        change = sa.update(RUNS).where(legal).values(**changed, status=target, seq=seq)
 
-        def write(connection: sa.Connection) -> AgentRun:
-            row = connection.execute(change.values(updated=self._now).returning(RUNS)).first()
-            if row is not None:
-                return self._told(connection, row, event, data)
-            row = connection.execute(sa.select(RUNS).where(owned(run_id, owner))).first()
-            raise unknown(run_id) if row is None else refused(run_id, row.status, move)
-
-        return await self._changed(write)
-
-    def _told(
-        self, connection: sa.Connection, row: sa.Row[Any], event: str, data: dict[str, Any]
-    ) -> AgentRun:
-        """Write the event of a move, in its transaction; the run as it is then."""
-        if event:
-            new = {"run_id": row.run_id, "seq": row.seq, "type": event, "data": data}
-            connection.execute(sa.insert(EVENTS).values(**new, at=self._now))
-        run = run_of(row)
-        self.news.send(connection, run)
-        return run
+def _same(held: Held, event: str, data: dict[str, Any], kept: dict[str, Any]) -> Condition:
+    """That the run and its newest event are what this write would make of them."""
+    there = [RUNS.c.fence == held.lease.fence, *(RUNS.c[name] == kept[name] for name in kept)]
+    if not event:  # a step before it may be one whose answer was lost, too
+        known = (held.run.seq, held.run.seq + 1) if held.run.status == RUNNING else ()
+        return sa.and_(*there, RUNS.c.seq.in_(known))
+    told = sa.exists().where(EVENTS.c.run_id == RUNS.c.run_id, EVENTS.c.seq == RUNS.c.seq)
+    return sa.and_(*there, told.where(EVENTS.c.type == event, EVENTS.c.data == data))

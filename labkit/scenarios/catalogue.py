@@ -38,9 +38,9 @@ READABLE: Final = tuple(
 RUNS: Final = Path(__file__).parents[1] / "runs"
 TOPICS: Final = (
     "retries interruptions sdk streams frameworks turns sessions budgets framework_retries effects "
-    "leases"
+    "leases durable"
 )
-NEEDS: Final = {"leases": "sqlalchemy"}
+NEEDS: Final = {"leases": "sqlalchemy", "durable": "langgraph"}
 
 
 @lru_cache(maxsize=1)
@@ -93,5 +93,7 @@ def explore(scenario: str | Scenario, *, faults: str | Iterable[str], **how: Any
 
 def breakpoints() -> tuple[Breakpoint, ...]:
     """The named lines of the recovery code, with file and line for any debugger."""
-    runs = sorted(RUNS.glob("*.py"))  # by their files: to import them would load a database library
+    runs = sorted(
+        [*RUNS.glob("*.py"), *RUNS.glob("discussion/*.py")]
+    )  # by their files: to import them would load their libraries
     return in_files([*(str(module.__file__) for module in READABLE), *map(str, runs)])

@@ -18,9 +18,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
+from labkit.recovery.errors import ProviderError
 from labkit.recovery.run_states import LeaseLost
 from labkit.recovery.service import DONE, NOT_DONE, Known, Request
 from labkit.recovery.stream.record import Owner
+from labkit.runs.conditions import Condition
+from labkit.runs.job import Job
 from labkit.runs.jobs import Once, jobs
 from labkit.runs.manager import RunManager, RunPolicy
 from labkit.runs.opening import virtual_run_store
@@ -49,16 +52,14 @@ class NotedStore(RunStore):
         with self._engine.begin() as connection:
             return [run_of(row) for row in connection.execute(sa.select(RUNS))]
 
-    async def renew(self, held: Held) -> bool:
-        """As it is."""
-        renewed = await super().renew(held)
+    def _longer(
+        self, held: Held, mine: Condition, connection: sa.Connection
+    ) -> sa.Row[tuple[float]] | None:
+        row = super()._longer(held, mine, connection)
         told = {"run": held.run.run_id, "by": self.who, "fence": held.lease.fence}
-        if renewed:
-            began = asyncio.get_running_loop().time() - LINE  # at the store
-            self.note("renewed", **told, until=round(began + held.lease.length, 9))
-        else:
-            self.note("refused", **told, move="renew")
-        return renewed
+        how = ("renewed", {"until": row.until}) if row else ("refused", {"move": "renew"})
+        self._done.append((how[0], told | how[1]))
+        return row
 
     async def _write(self, held: Held, move: str, data: dict[str, Any], /, **changed: Any) -> Held:
         try:
@@ -111,7 +112,11 @@ class Line:
 
 
 class Warehouse:
-    """What has the effects: no part of a worker, so it goes on when whoever asked is gone."""
+    """What has the effects: no part of a worker, so it goes on when whoever asked is gone.
+
+    It keeps what `Service` promises: after its "not done" no earlier try is done, and none of an
+    older claim on the key.
+    """
 
     atomic = False
     cancels = False
@@ -120,6 +125,7 @@ class Warehouse:
     def __init__(self, observe: Observer) -> None:
         self._observe = observe
         self._done: dict[str, str] = {}
+        self._closed: dict[str, tuple[int, int]] = {}  # the newest fence, and try, that counts
 
     async def perform(self, request: Request) -> str:
         """Do a step of an order; each request has its effect."""
@@ -128,8 +134,12 @@ class Warehouse:
 
     async def _do(self, request: Request) -> str:
         await asyncio.sleep(LINE)
+        if (request.fence, request.attempt) <= self._closed.get(request.key, (0, 0)):
+            raise ProviderError("an older claim", kind="permission")
+        self._close(request.key, request.fence, request.attempt - 1)
         step, given = request.payload["step"], request.payload["given"]
-        self._observe.effect(step, order=given["order"])
+        what = request.key.partition("#")[0]
+        self._observe.effect(step, **{"order": what, **given})
         result = self._done[request.key] = f"{step} done"
         await asyncio.sleep(LINE)
         return result
@@ -137,12 +147,16 @@ class Warehouse:
     async def look_up(self, request: Request) -> Known:
         """What became of it."""
         await asyncio.sleep(LINE)
+        self._close(request.key, request.fence, request.attempt)
         result = self._done.get(request.key)
         return Known(DONE, result) if result else Known(NOT_DONE)
 
     async def call_off(self, request: Request) -> Known:
         """What became of it: nothing can be called off."""
         return await self.look_up(request)
+
+    def _close(self, key: str, fence: int, attempt: int) -> None:
+        self._closed[key] = max(self._closed.get(key, (0, 0)), (fence, attempt))
 
 
 class Worker(NamedTuple):
@@ -188,7 +202,7 @@ class Floor:
         store.who = name
         manager = RunManager(
             store,
-            jobs(self._once(name, policy, observe), pause=self._seconds),
+            self._jobs(name, policy, observe),
             worker=name,
             policy=policy,
             observe=observe,
@@ -198,6 +212,10 @@ class Floor:
         self.workers[name] = worker
         return worker
 
+    def _jobs(self, name: str, policy: RunPolicy, observe: Observer) -> dict[str, Job]:
+        """What its workers can do."""
+        return jobs(self._once(name, policy, observe), pause=self._seconds)
+
     def _once(self, name: str, policy: RunPolicy, observe: Observer) -> Any:
         """What has the effect of a step: by its key, or simply by asking for it."""
         if not self._keyed:
@@ -205,9 +223,10 @@ class Floor:
         how: Any = {"worker": name, "lease": policy.lease, "observe": observe}
         return Once(self._keys, self._warehouse, random=self.observe.random, **how)
 
-    async def _asked(self, run: AgentRun, step: str) -> str:
-        payload = {"step": step, "given": run.given}
-        return await self._warehouse.perform(Request(f"{run.run_id}/{step}", payload, run.fence, 1))
+    async def _asked(self, run: AgentRun, step: str, *, thing: str = "", given: Any = None) -> str:
+        payload = {"step": step, "given": run.given if given is None else given}
+        key = f"{run.run_id}/{step}/{thing}#{run.fence}"  # which tells no repeat
+        return await self._warehouse.perform(Request(key, payload, run.fence, 1))
 
     def left(self) -> dict[str, Any]:
         """The runs as they are stored, by id."""

@@ -45,7 +45,9 @@ def next_write(events: Sequence[Event]) -> Fact:
         if write and event["by"] == first["by"]:
             told = "it is kept" if event.kind == "wrote" else "it is refused"
             return Fact(told, event.index)
-    return Fact("it never comes", events[-1].index)
+    own = (e for e in events[_blow(events).index :] if e.actor == first["by"])
+    stops = (event for event in own if event.kind == "claim_lost")
+    return Fact("it never comes", next(stops, events[-1]).index)
 
 
 def _told(events: Sequence[Event]) -> list[Event]:

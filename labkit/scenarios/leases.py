@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from labkit.recovery import lease, renewal, run_states
 from labkit.recovery.run_states import AWAITING, ENDED
-from labkit.runs import driving, jobs, manager, store
+from labkit.runs import driving, front, jobs, manager, store
 from labkit.runs.manager import RunPolicy
 from labkit.simulation import Observer, Run, Scenario, simulate
 
@@ -24,7 +24,7 @@ POLICY: Final = RunPolicy(lease=10.0, watchdog=2.0)
 UNTIL: Final = 90.0  # seconds; by then every run is done, or never will be
 LOOK: Final = 1.0
 PATIENCE: Final = 10.0  # seconds
-SOURCE: Final = (manager, driving, store, renewal, lease, jobs, run_states)
+SOURCE: Final = (manager, driving, store, front, renewal, lease, jobs, run_states)
 
 
 async def working(
@@ -45,15 +45,19 @@ async def working(
         await floor.store.submit(JOB, {"order": number}, owner=OWNER, run_id=f"run-{number}")
     for at, what, *about in happens:
         await asyncio.sleep(at - floor.clock())
-        await _happen(floor, what, *about)
-    await _ended(floor, until, at_least)
+        await happen(floor, what, *about)
+    await ended(floor, until, at_least)
     return {run_id: run["status"] for run_id, run in floor.left().items()}
 
 
-async def _ended(floor: Floor, until: float, at_least: float) -> None:
-    """Wait until every run is done, or nobody waits any longer; then workers leave in order."""
+async def ended(floor: Floor, until: float, at_least: float) -> None:
+    """Wait until every run is done, or nobody waits any longer; then workers leave in order.
+
+    Who is frozen is waited for: what it does then is what a freeze is about.
+    """
     for _ in range(int(until / LOOK)):
-        if not _open(floor) and floor.clock() >= at_least:
+        frozen = any(worker.process.state == "frozen" for worker in floor.workers.values())
+        if not (_open(floor) or frozen) and floor.clock() >= at_least:
             for worker in floor.workers.values():
                 await _shut_down(worker)
             return
@@ -64,7 +68,7 @@ def _open(floor: Floor) -> bool:
     return any(run["status"] not in (*ENDED, AWAITING) for run in floor.left().values())
 
 
-async def _happen(floor: Floor, what: str, *about: Any) -> None:
+async def happen(floor: Floor, what: str, *about: Any) -> None:
     """One thing that happens to a worker, or to a run."""
     if what == "cancel":
         await floor.store.cancel(about[0], OWNER)
@@ -140,6 +144,7 @@ def _scenario(name: str, row: Mapping[str, Any]) -> Scenario:
             runs=row.get("runs", 1),
             happens=row.get("happens", ()),
             until=row.get("until", UNTIL),
+            at_least=row.get("at_least", 0.0),
         ),
         policy=replace(POLICY, **row.get("policy", {})),
         judges=LEASE_JUDGES,

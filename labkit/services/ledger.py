@@ -31,10 +31,13 @@ CREATE TABLE IF NOT EXISTS closed (key TEXT PRIMARY KEY, fence INTEGER, attempt 
 class Ledger:
     """The effects of all processes, in the order in which they became real.
 
-    Raises `StoreError` where the file cannot be opened.
+    Raises `StoreError` where the file cannot be opened, or is none.
     """
 
     def __init__(self, file: str | Path) -> None:
+        if not isinstance(file, str | Path) or str(file) in ("", ":memory:"):
+            told = "which all its processes share, such as 'effects.db'"
+            raise StoreError(f"the ledger is {file!r:.60}, and must be a file {told}")
         self._file = file
         try:
             with closing(self._opened()) as connection:

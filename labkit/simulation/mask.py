@@ -14,10 +14,12 @@ _SECRETS: Final = {"key", "apikey", "token", "authtoken", "secret", "secrets", "
 _WORDS: Final = _SECRETS | set(
     "auth bearer cookie credential credentials jwt passphrase passwd password pwd".split()
 )
+# Each look ahead is bounded: a text that only begins like a credential, again and again, is read
+# in a time that grows with its length, and no faster.
 _CREDENTIAL: Final = re.compile(
-    r"(?i)\b((?:bearer|basic)\s+)(?=\S*[\d=])[\w.~+/=-]{8,}|\bsk-(?=\S*\d)[a-z0-9_-]{6,}"
+    r"(?i)\b((?:bearer|basic)\s+)(?=\S*[\d=])[\w.~+/=-]{8,}|\bsk-(?=[a-z0-9_-]{0,99}\d)[a-z0-9_-]{6,}"
     r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)|\bgh[pousr]_\w{20,}|\bAKIA[0-9A-Z]{12,}|\bAIza[\w-]{20,}"
-    r"|\bxox[a-z]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
+    r"|\bxox[a-z]-[\w-]{10,}|\beyJ[\w-]{8,300}\.[\w-]{8,}\.[\w-]*"
 )
 _NAMED: Final = re.compile(
     r"(?i)((?:key|token|secret|password|passwd|authorization|cookie)['\"]?\s*(?:[:=]|,\s*['\"]value['\"]:)\s*(?:b(?=['\"]))?['\"]?"

@@ -172,8 +172,13 @@ def _hits(place: Place, target: Target) -> bool:
 
 
 def files_of(*things: Any) -> frozenset[str]:
-    """The source files of modules and of functions: also partial, wrapped, and callable objects."""
-    return frozenset(inspect.getfile(_function(thing)) for thing in things)
+    """The source files of modules and of functions: also partial, wrapped, and callable objects.
+
+    A text is such a file already: that of a module which is too heavy to be loaded for its lines.
+    """
+    return frozenset(
+        each if isinstance(each, str) else inspect.getfile(_function(each)) for each in things
+    )
 
 
 def _function(thing: Any) -> Any:

@@ -63,7 +63,9 @@ class Inputs:
             raise SimulationError(f"a scenario is needed, not {scenario!r}")
         self.scenario = scenario
         self.policy = scenario.policy if policy is None else policy
-        self.faults = (faults,) if isinstance(faults, Fault) else tuple(faults)
+        if not isinstance(faults, Iterable):
+            faults = (faults,)
+        self.faults = tuple(faults)
         self.seed = seed
         self.bounds = bounds
         usual = type(scenario.policy)

@@ -18,8 +18,8 @@ class Scenario:
     one, ends what they have started, and whose `left()`, where they have one, tells as plain data
     what is kept; `client(provider, policy, observer)` is the code under study; `policy` its
     default. `judges` turn the trace into findings. `refusals` are the names of error classes, or of
-    their bases, by which the client says an honest no. `source` names the modules whose lines can
-    be stepped through; the client's own file always can.
+    their bases, by which the client says an honest no. `source` names the modules, or
+    their files, whose lines can be stepped through; the client's own file always can.
     `breakpoints` are those of interest here, in the order of reading. `sdk` is set where an
     unmodified provider SDK runs, which needs executor calls on the spot and a seeded `random`.
     """
@@ -32,7 +32,7 @@ class Scenario:
     policy: Any = None
     judges: tuple[Judge, ...] = ()
     refusals: tuple[str, ...] = ()
-    source: tuple[ModuleType, ...] = ()
+    source: tuple[ModuleType | str, ...] = ()
     breakpoints: tuple[str, ...] = ()
     sdk: bool = False
 

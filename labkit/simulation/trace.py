@@ -34,7 +34,8 @@ class Event:
         return dict(self.data).get(name, default)
 
     def __repr__(self) -> str:
-        told = (f"{k}={v!r}" for k, v in self.data if v not in (None, "", ()))
+        data = ((k, round(v, 3) if isinstance(v, float) else v) for k, v in self.data)
+        told = (f"{k}={v!r}" for k, v in data if v not in (None, "", ()))
         return " ".join([f"#{self.index} t={self.time:g} {self.actor} {self.kind}", *told])
 
 

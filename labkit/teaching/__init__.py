@@ -18,6 +18,7 @@ PUBLIC: Final = {
     "grid": ["grid"],
     "lab_area": ["copy_script"],
     "lanes": ["lanes"],
+    "layers": ["layers"],
     "lease_lengths": ["lease_lengths"],
     "leases": ["leases"],
     "panel": ["panel"],

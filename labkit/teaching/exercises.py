@@ -24,7 +24,7 @@ from .said import Told, pick, texts
 from .trials import TRIALS
 
 LABKIT: Final = Path(__file__).parents[1]
-LESSONS: Final = ("retry", "sse", "stream", "turn", "sessions", "budgets", "effects", "leases")
+LESSONS: Final = "retry sse stream turn sessions budgets effects leases durable service".split()
 
 
 class Checked(Told):

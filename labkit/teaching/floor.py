@@ -13,10 +13,11 @@ from typing import Any, Final
 import ipywidgets as ipw
 import traitlets
 
+from labkit.recovery.policy import is_amount
 from labkit.scenarios import catalogue
 from labkit.scenarios.lease_facts import LEASE_FACTS
 from labkit.scenarios.leases import working
-from labkit.simulation import Run
+from labkit.simulation import Run, SimulationError
 
 from .chart import Chart
 from .controls import TwoForms, button, choice, heard, html, pre, row
@@ -27,7 +28,7 @@ from .stepper import decided_at, stepper
 
 HAPPENS: Final = {"killed": "kill", "frozen": "freeze", "cut off": "cut", "shut down": "shut down"}
 LASTING: Final = ("frozen", "cut off")
-MOMENT: Final = 3.0  # seconds after it is awake, for what it still writes
+LOOK: Final[Any] = {"style": {"description_width": "150px"}, "layout": {"width": "260px"}}
 SLIDERS: Final = {  # words, least and most, in seconds
     "lease": ("length of the lease (s)", 1.0, 60.0),
     "at": ("it happens at (s)", 0.5, 20.0),
@@ -80,8 +81,7 @@ class Floor(traitlets.HasTraits, TwoForms):
         pairs = []
         for name, (label, least, most) in SLIDERS.items():
             how: Any = {"min": least, "max": most, "step": 0.5}
-            look: Any = {"style": {"description_width": "150px"}, "layout": {"width": "240px"}}
-            number = ipw.BoundedFloatText(description=label, **how, **look)  # a handle has no name
+            number = ipw.BoundedFloatText(description=label, **how, **LOOK)  # a handle has no name
             slider = ipw.FloatSlider(readout=False, continuous_update=False, **how)
             for control in (number, slider):
                 traitlets.link((self, name), (control, "value"))
@@ -98,7 +98,9 @@ class Floor(traitlets.HasTraits, TwoForms):
 
         self.observe(heard(draw, message, "working…"), ["happens", *SLIDERS])
         draw()
-        chosen = row(choice(self, "happens", "worker-1 is"), *pairs)
+        happens = choice(self, "happens", "worker-1 is")
+        happens.set_trait("style", LOOK["style"]), happens.set_trait("layout", LOOK["layout"])
+        chosen = ipw.VBox((happens, *pairs))  # one under another, however wide the window is
         steps = row(button("Step", "Open the run", step, message), message)
         return ipw.VBox([chosen, told, picture, steps, opened])
 
@@ -108,8 +110,7 @@ def _played(happens: str, at: float, lasting: float, lease: float) -> Run:
     lasts = [lasting] if happens in LASTING else []
     told = f"worker-1 is {happens} at {seconds(at)}{f' for {seconds(lasting)}' if lasts else ''}"
     what = [[at, HAPPENS[happens], "worker-1", *lasts]]
-    awake = at + lasting + MOMENT if lasts else 0.0  # a run may be done before it wakes
-    client = partial(working, workers=2, happens=what, at_least=awake)
+    client = partial(working, workers=2, happens=what)
     claim = f"{told}; a lease is {seconds(lease)}"
     return catalogue.simulate(
         known.but(name="two workers", client=client, claim=claim),
@@ -120,7 +121,11 @@ def _played(happens: str, at: float, lasting: float, lease: float) -> Run:
 def floor(
     happens: str = "frozen", *, at: float = 3.5, seconds: float = 15.0, lease: float = 10.0
 ) -> Floor:
-    """The floor on which that happens; raises `Unknown` or `TraitError`, with what there is."""
-    return Floor(
-        happens=pick("happening", happens, list(HAPPENS)), at=at, seconds=seconds, lease=lease
-    )
+    """The floor on which that happens; raises `SimulationError`, with what there is."""
+    chosen = {"lease": lease, "at": at, "seconds": seconds}
+    for name, value in chosen.items():
+        _, least, most = SLIDERS[name]
+        if not (is_amount(value) and least <= value <= most):
+            told = f"a number of seconds from {least:g} to {most:g}"
+            raise SimulationError(f"{name} is {value!r:.40}, and must be {told}")
+    return Floor(happens=pick("happening", happens, list(HAPPENS)), **chosen)

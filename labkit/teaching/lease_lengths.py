@@ -23,6 +23,8 @@ from .timeline import WIDTH
 
 LENGTHS: Final = (3, 5, 10, 15, 20, 30, 60)
 DEFAULT: Final = type(POLICY)().lease  # of a manager that is told nothing else
+BOUNDS: Final = 1.0, 240.0  # seconds: what is shorter drowns in the line to the store and in the
+# looks of the workers; what is longer ends after the time for which anybody waits
 PANELS: Final = {  # what `sweep` finds -> words, sign, colour
     "recovery": ("seconds from a kill\nuntil another goes on", "o", "blue"),
     "false": ("runs taken from a worker\nthat only stood still", "s", "red"),
@@ -33,7 +35,8 @@ Rows = Sequence[dict[str, float]]
 def lease_lengths(lengths: Iterable[float] = LENGTHS) -> Chart:
     """The chart of both costs over these lengths of a lease, in seconds; says how far it is.
 
-    Raises `SimulationError` for no length, `PolicyError` for one that no lease can have.
+    Raises `SimulationError` for no length, and for one that cannot be measured here; `PolicyError`
+    for one that no lease can have.
     """
     given: object = lengths
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -43,6 +46,10 @@ def lease_lengths(lengths: Iterable[float] = LENGTHS) -> Chart:
         raise SimulationError("give it at least one length, in seconds")
     for length in wanted:
         replace(POLICY, lease=length)  # refuses what no lease can have, before anything is told
+        if not BOUNDS[0] <= length <= BOUNDS[1]:
+            least, most = BOUNDS
+            told = f"a lease from {least:g} to {most:g} s can be measured here"
+            raise SimulationError(f"{told}, not one of {length:g} s")
     print("a second or two for each lease, in seconds:", end="", flush=True)
     for length in wanted:
         found += sweep([length])

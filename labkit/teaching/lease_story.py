@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations, groupby
 from typing import Final
 
-from labkit.recovery.run_states import RUNNING
+from labkit.recovery.run_states import CANCELLED, QUEUED, RUNNING
 from labkit.scenarios.lease_judges import zombie_write
 from labkit.simulation import Event, Run, SimulationError
 
@@ -33,7 +33,11 @@ MARKS: Final = {  # what a worker did, or what came of it
     "not_renewed": "no answer to a renewal",
     "not_written": "no answer to a write",
     "claim_lost": "stops: its lease is lost",
+    "handed_back": "run handed back",
+    "cancelled": "run cancelled by its owner",
 }
+SAID_TWICE: Final = ("kept", "handed_back")  # by the store, and by its worker
+WRITES: Final = ("kept", "refused", "zombie")  # of which is said what was written
 
 
 @dataclass(slots=True)
@@ -159,14 +163,20 @@ def _away(run: Run, lane: str, worker: str) -> Iterator[Item]:
 def _marks(events: Sequence[Event], several: bool) -> Iterator[Item]:
     """What each worker wrote, what was refused, and where it could not or would not go on."""
     zombies = {found.event for found in zombie_write(events)}
+    holder: dict[str, str] = {}
     workers = {event["by"] for event in events if event.kind == "claimed" and event.get("by")}
     for event in events:
         kind, worker = event.kind, event.get("by", event.actor)
-        if kind == "wrote" and worker in workers:
-            kind = "zombie" if event.index in zombies else "kept"
-        if kind in MARKS and (event.actor == "store" or kind != "kept"):
-            told = event.get("event") or event.get("move") or event.get("status")
-            more = f" ({told})" if told else ""
+        if kind == "claimed":
+            holder[event["run"]] = worker
+        elif kind == "wrote" and event["status"] == CANCELLED:
+            kind, worker = "cancelled", holder.get(event["run"], "")
+        elif kind == "wrote" and worker in workers:
+            own = "handed_back" if event["status"] == QUEUED else "kept"
+            kind = "zombie" if event.index in zombies else own
+        if kind in MARKS and worker and (event.actor == "store" or kind not in SAID_TWICE):
+            told = event.get("event") or event.get("move")
+            more = f" ({told})" if told and kind in WRITES else ""
             lane = _lane(worker, event["run"], several)
             yield Item(lane, event.time, event.time, MARKS[kind], "", more, kind)
 

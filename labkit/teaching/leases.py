@@ -24,8 +24,8 @@ from .lease_story import BELOW, MARKS, Told, in_words, story
 from .said import as_run, texts
 from .timeline import AROUND, CHARACTER, ROW, WIDTH, draw, height
 
-LANE: Final = 0.74  # inches of a worker's lane
-LABEL, BAR, UNDER, WORDS = 0.16, 0.43, 0.7, 0.88  # where they stand in it; 0 is its upper edge
+LANE: Final = 0.88  # inches of a worker's lane
+LABEL, BAR, UNDER, WORDS = 0.13, 0.39, 0.65, 0.89  # where they stand in it; 0 is its upper edge
 LOOKS: Final = {  # of each mark: sign, colour, where in the lane
     "kept": ("o", "green", UNDER),
     "refused": ("X", "red", UNDER),
@@ -33,7 +33,10 @@ LOOKS: Final = {  # of each mark: sign, colour, where in the lane
     "not_renewed": ("x", "ink", BAR),
     "not_written": ("1", "ink", UNDER),
     "claim_lost": ("D", "orange", LABEL),
+    "handed_back": ("<", "blue", UNDER),
+    "cancelled": ("P", "orange", UNDER),
 }
+PALE: Final[Any] = {"facecolor": "#FFFFFF99", "edgecolor": "#888888", "linewidth": 0}
 LEGEND: Final = 0.27, 4  # inches of a row of the legend, and how many stand in one
 COLOURS: Final = ("sky", "yellow", "pink", "orange")  # of the leases on one run after another
 
@@ -111,8 +114,8 @@ def _draw_marks(axes: Axes, told: Told) -> None:
     colours, lanes = texts("timeline")["colours"], told.lanes
     for item in told.away:
         top, width = lanes.index(item.lane), item.end - item.start
-        hatched: Any = {"height": 0.96, "hatch": item.pattern, "edgecolor": "#888888", "zorder": 3}
-        axes.barh(top + 0.5, width, left=item.start, facecolor="#FFFFFF99", linewidth=0, **hatched)
+        hatched: Any = {"height": 0.96, "hatch": item.pattern, "zorder": 3, **PALE}
+        axes.barh(top + 0.5, width, left=item.start, **hatched)
         _word(axes, item.start, top + WORDS, item.label)
     for item in told.marks:
         sign, colour, place = LOOKS[item.sign]
@@ -132,9 +135,11 @@ def _legend(told: Sequence[Told]) -> list[Any]:
     colours = texts("timeline")["colours"]
     there = {item.sign for each in told for item in each.marks}
     bar = Patch(facecolor=colours["sky"], edgecolor=colours["ink"], label="lease; a line: renewal")
+    pale = Patch(**PALE, hatch="..", label="pale, hatched: its worker is away")
     look: Any = {"linestyle": "none", "markersize": 8}
     return [
         bar,
+        *([pale] if any(each.away for each in told) else []),
         *(
             Line2D([], [], marker=sign, color=colours[colour], label=MARKS[kind], **look)
             for kind, (sign, colour, _) in LOOKS.items()

@@ -20,6 +20,7 @@ from traitlets import Dict, HasTraits
 
 from labkit.recovery.errors import ProviderError
 from labkit.scenarios import catalogue
+from labkit.scenarios.durable_facts import DURABLE_FACTS
 from labkit.scenarios.effect_facts import EFFECT_FACTS
 from labkit.scenarios.facts import FACTS
 from labkit.scenarios.lease_facts import LEASE_FACTS
@@ -31,7 +32,7 @@ from .said import Told, pick, texts
 from .token import read
 
 Cell = tuple[str, str]  # scenario and column
-_FACTS: Final = {**FACTS, **EFFECT_FACTS, **LEASE_FACTS}
+_FACTS: Final = {**FACTS, **EFFECT_FACTS, **LEASE_FACTS, **DURABLE_FACTS}
 
 
 def predict(name: str) -> "Predictions":

@@ -21,7 +21,7 @@ from labkit.simulation.breakpoints import short, source
 from .controls import MARK, MONO, TwoForms, button, heard, html, parts, pre, row, table
 from .phrases import cell, seconds
 from .said import as_run
-from .views import local_rows, page, view_text
+from .views import has_page, local_rows, page, view_text
 
 ALL: Final = "all tasks"
 FEW: Final = 12  # tasks that have a button each; more are a list
@@ -171,7 +171,8 @@ def markup(steps: Steps) -> str:
         height="376px",
         flex=("2 1 440px", "1 1 220px"),
     )
-    return told + parts(("last events", pre(events)), ("seen by the user", seen))
+    beside = [("seen by the user", seen)] if has_page(view.run) else []
+    return told + parts(("last events", pre(events)), *beside)
 
 
 def _source(view: View) -> str:

@@ -32,8 +32,10 @@ from labkit.scenarios.desk import ANN
 from labkit.scenarios.scripts import load
 from labkit.simulation import Run, simulate
 
+from .durable_trials import DURABLE_TRIALS
 from .effect_trials import EFFECT_TRIALS
 from .lease_trials import LEASE_TRIALS
+from .service_trials import SERVICE_TRIALS
 from .session_trials import SESSION_TRIALS
 from .token import read
 from .tried import Tried, same
@@ -154,4 +156,6 @@ TRIALS: Final[Mapping[str, Callable[[Any, Any], Tried]]] = {
     **SESSION_TRIALS,
     **EFFECT_TRIALS,
     **LEASE_TRIALS,
+    **DURABLE_TRIALS,
+    **SERVICE_TRIALS,
 }

@@ -74,6 +74,7 @@ def view_text(view: View) -> str:
     numbers, source = zip(*view.source(), strict=True)
     dedented = textwrap.dedent("\n".join(source)).split("\n")
     marks = ["->" if number == place.line else "  " for number in numbers]
+    seen = ["seen by the user", *(f"  {told}" for told in page(view.segments))]
     rows = [(n, f"{value}  -> {new}" if new else value) for n, value, new in local_rows(view)]
     return "\n".join(
         [
@@ -85,8 +86,7 @@ def view_text(view: View) -> str:
             *(f"  {name} = {value}" for name, value in rows),
             "last events",
             *(f"  {event!r}" for event in view.events[-RECENT:]),
-            "seen by the user",
-            *(f"  {told}" for told in page(view.segments)),
+            *(seen if has_page(view.run) else []),
         ]
     )
 
@@ -111,6 +111,12 @@ def page(segments: tuple[Segment, ...], nothing: str = "nothing yet") -> list[st
     states = [f"closed by {part.reason}" if part.reason else "open" for part in segments]
     told = enumerate(zip(states, segments, strict=True), start=1)
     return [f"segment {n}, {state}: {quoted(part.text, 400)}" for n, (state, part) in told]
+
+
+def has_page(run: Run) -> bool:
+    """Whether a user looks on: where workers do the runs of a store, nobody does."""
+    kinds = {(event.actor, event.kind) for event in run.trace}
+    return ("store", "claimed") not in kinds or any(actor == "page" for actor, _ in kinds)
 
 
 def _value(value: Any, most: int = 100) -> str:

@@ -89,7 +89,7 @@ def state(stepper: Locator) -> dict[str, str]:
         "locals": stepper.get_by_role("table"),
     }  # no inner_text: it is empty until the page has drawn a cell that was scrolled to
     seen = {name: part.text_content() or "" for name, part in parts.items()}
-    return seen | {"text": (stepper.text_content() or "").split("seen by the user")[1]}
+    return seen | {"text": (stepper.text_content() or "").partition("seen by the user")[2]}
 
 
 def changed(stepper: Locator, before: dict[str, str], act: Callable[[], object]) -> set[str]:

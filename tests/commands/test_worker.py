@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,13 @@ from labkit.commands import environment, worker
 from labkit.commands.environment import Missing
 from labkit.recovery.run_states import COMPLETED, QUEUED
 from labkit.recovery.stream.record import Owner
+from labkit.runs.job import Done, Work
 from labkit.runs.manager import RunManager, RunPolicy
 from labkit.runs.opening import open_run_store
 from labkit.runs.record import AgentRun
 from labkit.services.ledger import Ledger
+from labkit.stores.errors import StoreError
+from tests.runs.kit import Floor, Line, on_floor
 
 OWNER = Owner(user="ann", tenant="acme")
 COMMAND = ["-m", "labkit", "worker"]
@@ -147,6 +150,37 @@ class TestSignals:
             assert process.wait(20) == 128 + signal.SIGINT
 
 
+def test_it_asks_first_for_so_many_orders(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = [*line_of(url, tmp_path), "--submit", "2", "--pause", "0", "--until-idle"]
+    assert worker.main(line) == 0
+    said = capsys.readouterr().out.splitlines()
+    runs = [one.removeprefix("submitted run=") for one in said[:2]]
+    with closing(open_run_store(url)) as store:
+        found = asyncio.run(store.runs(worker.OWNER))
+    assert sorted(run.run_id for run in found) == sorted(runs)
+    assert {run.status for run in found} == {COMPLETED}
+    assert sorted(run.given["order"] for run in found) == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["runs.db", "./x/../runs.db", "link.db"])
+def test_a_ledger_in_the_file_of_the_store_is_refused(name: str, url: str, tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "link.db").symlink_to(tmp_path / "runs.db")
+    with pytest.raises(Missing, match="is the file of --store: name another one"):
+        worker.main(["--store", url, "--ledger", f"{tmp_path}/{name}", "--until-idle"])
+    assert not (tmp_path / "runs.db").exists()
+
+
+def test_its_help_tells_every_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        worker.main(["--help"])
+    told = capsys.readouterr().out
+    assert "where effects stand: effects.db" in told
+    assert "no other worker has: the process and a part" in " ".join(told.split())
+
+
 def test_who_waits_until_all_is_idle_waits_for_what_others_do(url: str) -> None:
     async def program() -> None:
         looked: asyncio.Queue[int] = asyncio.Queue()
@@ -253,7 +287,8 @@ def test_a_clock_that_was_set_is_told_and_the_other_words_of_a_key_are_not(
         (["--capacity", "0"], "capacity is 0, and must be above 0"),
         (["--pause", "nan"], "--pause nan is no number of seconds"),
         (["--pause", "-1"], "--pause -1.0 is no number of seconds"),
-        (["--name", ""], "a name that no other executor has"),
+        (["--name", ""], "--name is empty: give each worker a name that no other has"),
+        (["--submit", "-1"], "--submit -1 is no number of orders"),
     ],
 )
 def test_a_number_that_is_no_good_is_named_in_one_line(
@@ -305,3 +340,53 @@ def test_what_cannot_be_opened_is_one_line_without_a_password_and_exit_2(
 def test_what_it_says_is_one_line_without_keys(capsys: pytest.CaptureFixture[str]) -> None:
     worker._say("late_write", run="a\nb", told="api_key=sk-123456\n\nby another")
     assert capsys.readouterr().out == "late_write run=a b told=api_key=*** by another\n"
+
+
+# --- until all is idle, and an end that nobody meant
+
+
+def test_who_waits_until_all_is_idle_waits_for_the_clean_up_of_its_own_jobs() -> None:
+    async def program(floor: Floor) -> None:
+        async def job(work: Work) -> AsyncGenerator[Done, None]:
+            try:
+                yield Done()
+            finally:
+                await asyncio.sleep(3.0)
+                floor.closed.append("whole")
+
+        floor.jobs["job"] = job
+        manager = floor.worker("a").manager
+        await floor.submit("job")
+        await worker._idle(manager)
+        assert floor.closed == ["whole"]
+
+    on_floor(program)
+
+
+def test_who_waits_until_all_is_idle_outlasts_a_store_that_is_gone() -> None:
+    async def program(floor: Floor) -> None:
+        await worker._idle(floor.worker("a", Line((0.0, 5.0))).manager)
+        assert 5.0 < floor.clock() < 10.0
+
+    on_floor(program)
+
+
+@pytest.fixture
+def _signals_as_before() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("_signals_as_before")
+def test_what_ends_the_serving_is_told_and_is_no_end_in_order(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def serve(manager: RunManager) -> None:
+        raise StoreError("it is odd")
+
+    monkeypatch.setattr(RunManager, "serve", serve)
+    with pytest.raises(Missing, match="it is odd"):
+        worker.main(line_of(url, tmp_path))
+    assert capsys.readouterr().out.splitlines() == ["serving worker=w jobs=order"]

@@ -190,7 +190,7 @@ def test_a_store_that_is_gone_for_a_moment_costs_no_claim() -> None:
 
 
 def test_a_store_that_is_gone_too_long_ends_the_work() -> None:
-    assert with_a_store_that_is_gone(1e6) == ("gone", 20.833)
+    assert with_a_store_that_is_gone(1e6) == ("gone", 17.5)
 
 
 class Hangs(MemoryKeyStore):

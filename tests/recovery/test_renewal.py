@@ -228,6 +228,15 @@ def test_a_holder_whose_last_word_is_old_or_who_wants_to_asks_the_store(
     assert virtually(program()) == (lost, 1)
 
 
+def test_a_store_that_is_gone_for_a_moment_takes_no_lease_that_lasts() -> None:
+    async def program() -> tuple[str, int]:
+        kept = Kept(gone((0.0, 1e6)))
+        await asyncio.sleep(2.0)
+        return await kept.renewal.lost_by_now(ask=True), len(kept.asked)
+
+    assert virtually(program()) == ("", 1)
+
+
 def test_a_store_that_is_gone_when_a_holder_must_ask_is_no_leave_to_go_on() -> None:
     async def program() -> None:
         kept = Kept(gone((0.0, 1e6)))

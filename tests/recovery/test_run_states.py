@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from labkit.recovery.errors import RecoveryError
@@ -106,3 +108,9 @@ def test_a_refused_move_says_what_the_run_is_and_what_is_possible(state: str, sa
 def test_all_that_is_said_of_runs_has_one_base() -> None:
     assert {RunError.__base__} == {RecoveryError}
     assert all(issubclass(kind, RunError) for kind in (UnknownRun, IllegalMove, LeaseLost))
+
+
+@pytest.mark.parametrize("state", ["nope", "", None, 7, []])
+def test_a_state_that_there_is_not_is_refused_with_those_there_are(state: Any) -> None:
+    with pytest.raises(RunError, match=r"^there is no state .*; there is: queued, running, "):
+        possible(state)

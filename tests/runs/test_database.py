@@ -517,3 +517,10 @@ def test_a_password_is_not_told() -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.raises(StoreError) as caught:
         open_run_store(f"postgresql+psycopg://ann:hunter2@/x?host={folder}")
     assert "hunter2" not in str(caught.value)
+
+
+@on_postgresql
+def test_a_text_that_the_driver_refuses_can_never_be_kept(store: RunStore) -> None:
+    insert = sa.insert(EVENTS).values(run_id="r", seq=1, type="\0", data={}, at=0.0)
+    with pytest.raises(NotKept, match="nothing was written"):
+        run(store._urgent(lambda connection: connection.execute(insert).rowcount))

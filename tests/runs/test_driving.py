@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -485,3 +486,179 @@ def test_an_observer_that_fails_decides_about_no_run() -> None:
         await serving
 
     on_floor(program)
+
+
+# --- a cancel or a deadline of the job's own
+
+
+@pytest.mark.parametrize("then", ["waits", "yields", "ends"])
+def test_a_job_that_cancels_itself_has_failed_and_is_not_done_again_and_again(then: str) -> None:
+    async def job(work: Work) -> Steps:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        if then == "waits":
+            await asyncio.sleep(1.0)
+        if then == "yields":
+            yield Step("first", {}, 1)
+
+    async def program(floor: Floor, run: AgentRun) -> None:
+        over = await floor.until(run, within=20.0)
+        assert over.fence == 1
+        assert (over.status, over.error_code) == {
+            "waits": ("failed", "CancelledError"),
+            "yields": ("failed", "CancelledError"),
+            "ends": ("completed", None),
+        }[then]
+
+    with_job(program, lambda floor: job)
+
+
+def test_a_deadline_of_the_jobs_own_that_passes_while_a_step_is_kept_is_a_timeout() -> None:
+    async def job(work: Work) -> Steps:
+        async with asyncio.timeout(2.0):
+            for number in range(100):
+                await asyncio.sleep(0.1)
+                yield Step("count", {"number": number}, number)
+
+    async def program(floor: Floor) -> None:
+        floor.jobs["job"] = job
+        floor.worker("a", Line(seconds=1.0))  # it is being written for most of the time
+        over = await floor.until(await floor.submit("job"), within=60.0)
+        assert (over.status, over.error_code, over.fence) == ("failed", "TIMEOUT", 1)
+
+    on_floor(program)
+
+
+def test_a_job_may_go_on_after_a_deadline_of_its_own() -> None:
+    async def job(work: Work) -> Steps:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await asyncio.sleep(0.5)
+                yield Step("slow", {}, 1)
+        yield Step("quick", {}, 2)
+
+    async def program(floor: Floor) -> None:
+        floor.jobs["job"] = job
+        floor.worker("a", Line(seconds=1.0))
+        run = await floor.submit("job")
+        assert (await floor.until(run, within=60.0)).status == "completed"
+        nodes = [event.data["node"] for event in await floor.events(run) if "node" in event.data]
+        assert nodes == ["slow", "quick"]
+
+    on_floor(program)
+
+
+@pytest.mark.parametrize("lease", [10.0, 3_600.0])
+def test_a_store_that_is_back_is_written_to_soon_however_long_the_lease_is(lease: float) -> None:
+    async def program(floor: Floor) -> None:
+        floor.worker("a", Line((1.0, 3.0)), policy=replace(POLICY, lease=lease))
+        run = await floor.submit()
+        await floor.until(run, within=10.0)
+
+    on_floor(program)
+
+
+def test_a_run_whose_workers_are_always_ended_in_order_is_given_up_too() -> None:
+    async def job(work: Work) -> Steps:
+        await asyncio.sleep(60.0)
+        yield Step("never", {}, 1)
+
+    async def program(floor: Floor) -> None:
+        floor.jobs["job"] = job
+        policy = replace(POLICY, starts=5)
+        run = await floor.submit("job")
+        for number in range(6):
+            worker = floor.worker(f"w{number}", policy=policy)
+            await asyncio.sleep(5.0)
+            await worker.manager.shutdown()
+        over = await floor.get(run)
+        assert (over.status, over.error_code, over.starts) == ("failed", "TooManyStarts", 0)
+
+    on_floor(program)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_write_that_was_refused_is_the_last_that_is_tried(fails: bool) -> None:
+    async def job(work: Work) -> Steps:
+        await asyncio.sleep(1.0)
+        if fails:
+            raise ValueError("late")
+        yield Step("late", {}, 1)
+
+    async def program(floor: Floor, run: AgentRun) -> None:
+        await floor.at(0.5)
+        await floor.store.cancel(run.run_id, ANN)
+        await floor.at(2.0)  # before its worker asks for a renewal
+        assert floor.kinds("a") == ["claimed", "late_write", "driven"]
+        assert floor.told[-1].details["ended"] == "lost"
+
+    with_job(program, lambda floor: job)
+
+
+def test_a_run_whose_end_was_just_being_written_is_not_handed_back() -> None:
+    async def job(work: Work) -> Steps:
+        yield Done("whole")
+
+    async def program(floor: Floor) -> None:
+        floor.jobs["job"] = job
+        run = await floor.submit("job")
+        worker = floor.worker("a", Line(seconds=0.4), policy=replace(POLICY, capacity=1))
+        await floor.at(0.8 + 0.2)  # its end is on its way to the store
+        await worker.manager.shutdown()
+        await asyncio.sleep(2.0)  # for what may still be under way
+        assert (await floor.get(run)).result == "whole"
+        assert "late_write" not in floor.kinds("a")
+
+    on_floor(program)
+
+
+@pytest.mark.parametrize("what", ["the store is gone", "it was cancelled", "its job raises"])
+def test_a_shutdown_leaves_no_error_behind_that_nobody_has_seen(what: str) -> None:
+    async def job(work: Work) -> Steps:
+        try:
+            await asyncio.sleep(100.0)
+        except asyncio.CancelledError:
+            if what == "its job raises":
+                raise ConnectionError("aborted") from None
+            raise
+        yield Done()
+
+    async def program(floor: Floor) -> None:
+        floor.jobs["job"] = job
+        loop: Any = asyncio.get_running_loop()
+        worker, run = floor.worker("a"), await floor.submit("job")
+        await floor.at(1.5)
+        if what == "the store is gone":
+            worker.line.cuts.append((1.0, 5.0))
+        elif what == "it was cancelled":
+            await floor.store.cancel(run.run_id, ANN)
+        await worker.manager.shutdown()
+        await worker.serving
+        assert (loop.unhandled, loop.tasks.unseen()) == ([], [])
+
+    on_floor(program)
+
+
+def test_the_texts_beside_a_question_are_cut() -> None:
+    async def job(work: Work) -> Steps:
+        yield Ask("which one?", None, {"long": "x" * 1000})
+
+    async def program(floor: Floor, run: AgentRun) -> None:
+        await floor.until(run, "awaiting_input")
+        told = (await floor.events(run))[-1].data
+        assert told == {"question": "which one?", "long": "x" * 300}
+
+    with_job(program, lambda floor: job)
+
+
+def test_ctrl_c_in_the_middle_of_a_job_is_no_failure_of_its_run() -> None:
+    async def job(work: Work) -> Steps:
+        raise KeyboardInterrupt
+        yield Done()
+
+    async def program(floor: Floor, run: AgentRun) -> None:
+        await floor.until(run)
+
+    with pytest.raises(KeyboardInterrupt):
+        with_job(program, lambda floor: job)

@@ -13,8 +13,8 @@ from labkit.recovery.event_log import ForeignCursor, frames
 from labkit.recovery.run_states import UnknownRun
 from labkit.recovery.sse import SSEDecoder
 from labkit.recovery.stream.record import Owner
-from labkit.runs.following import RunLog
-from labkit.runs.record import AgentRun
+from labkit.runs.following import RunLog, number_of
+from labkit.runs.record import AgentRun, BadRun
 from labkit.runs.tables import EVENTS
 from labkit.stores.errors import StoreDown
 
@@ -22,6 +22,7 @@ from .kit import ANN, BOB, COUNTED, Floor, Line, on_floor
 from .storing import changed
 
 DELTA = 0.01
+NONE: Any = None
 
 
 async def read(log: RunLog, cursor: str = "", most: int = 1000) -> list[int]:
@@ -454,3 +455,22 @@ def test_a_reader_whose_store_is_gone_leaves_and_comes_back_with_its_cursor() ->
         assert (seen, downs > 0) == ([1, 2, 3, 4, 5, 6], True)
 
     on_floor(program)
+
+
+@pytest.mark.parametrize("look", [0, -1.0, None, "1", True, float("nan")])
+def test_a_look_that_is_no_time_is_refused_at_once(look: Any) -> None:
+    with pytest.raises(BadRun, match=r"^look is .*, and must be a number of seconds above 0$"):
+        RunLog(NONE, "run-1", ANN, look=look)
+
+
+def test_whose_run_is_followed_is_asked_for_at_once() -> None:
+    with pytest.raises(BadRun, match=r"^owner is 'ann', and must be the Owner"):
+        RunLog(NONE, "run-1", "ann")  # type: ignore[arg-type]
+    with pytest.raises(BadRun, match=r"^run_id is None, and must be a text$"):
+        RunLog(NONE, NONE, ANN)
+
+
+@pytest.mark.parametrize("cursor", [3, None, 0, False, b"3"])
+def test_a_cursor_that_is_no_text_is_refused_by_name(cursor: Any) -> None:
+    with pytest.raises(ForeignCursor, match="is no number of an event, as a text"):
+        number_of(cursor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from labkit.recovery.execution import ClockJumped
 from labkit.recovery.idempotency import KeyRecord, Operation, Seen, checked
 from labkit.recovery.lease import Lease
 from labkit.recovery.outcomes import REJECTED, Outcome
+from labkit.recovery.policy import MOST as LONGEST
 from labkit.recovery.run_states import COMPLETED, FAILED
 from labkit.recovery.service import DONE, IN_FLIGHT, NOT_DONE, Known, Request
 from labkit.runs.jobs import JUMPS, STEPS, Once, jobs
@@ -354,5 +356,15 @@ def test_one_that_stays_away_ends_the_run_by_name_when_the_steps_time_is_over() 
         assert (run.status, run.error_code) == (FAILED, "StoreDown")
         assert shop.effects == []
         assert floor.clock() == pytest.approx(71.0, abs=1.0)
+
+    on_floor(program)
+
+
+def test_an_order_is_done_under_the_longest_lease_that_a_policy_allows() -> None:
+    async def program(floor: Floor) -> None:
+        once = Once(Keys(floor), Shop(), worker="a", lease=LONGEST)
+        policy = replace(POLICY, lease=LONGEST)
+        floor.worker("a", jobs=jobs(once, pause=PAUSE), policy=policy)
+        assert (await floor.until(await floor.submit("order"))).status == COMPLETED
 
     on_floor(program)

@@ -15,18 +15,30 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from labkit.recovery.run_states import LeaseLost, RunExists
+from labkit.recovery.run_states import QUEUED, STATES, LeaseLost, RunExists
 from labkit.runs import news
 from labkit.runs.following import RunLog
 from labkit.runs.job import Done, Step, Work
 from labkit.runs.manager import RunManager, RunPolicy
-from labkit.runs.news import TO_DO, TOPICS, News, about
+from labkit.runs.news import TO_DO, TOPICS, News, about, topics
 from labkit.runs.opening import open_run_store
 from labkit.runs.store import RunStore
 from tests.services.processes import until
 
 from .conftest import on_postgresql
-from .storing import LENGTH, OWNER, WRITES, Gate, claimed, in_state, run, submitted
+from .storing import (
+    LENGTH,
+    OWNER,
+    WRITES,
+    Clock,
+    Gate,
+    claimed,
+    in_memory,
+    in_state,
+    now,
+    run,
+    submitted,
+)
 
 Opened = Callable[[], RunStore]
 LONG = 30.0  # seconds: far longer than any of these may take
@@ -469,3 +481,15 @@ def test_a_step_makes_no_worker_look_for_something_to_do(opened: Opened) -> None
         assert len(claims) < events / 2
 
     run(program())
+
+
+def test_runs_share_all_topics_but_that_of_who_looks_for_something_to_do() -> None:
+    assert {about(f"run-{number}") for number in range(60_000)} == set(range(TOPICS)) - {TO_DO}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_only_a_run_that_waits_for_a_worker_is_something_to_do(state: str) -> None:
+    with in_memory(Clock()) as store:
+        found = now(store.get(now(in_state(store, state)).run.run_id, OWNER))
+    assert found.status == state
+    assert topics(found) == (about(found.run_id), *([TO_DO] if state == QUEUED else []))

@@ -30,6 +30,8 @@ from labkit.recovery.run_states import (
     UnknownRun,
 )
 from labkit.recovery.stream.record import Owner
+from labkit.runs.codes import MOST
+from labkit.runs.database import StoreClosed
 from labkit.runs.record import BadRun, Held
 from labkit.runs.store import RunStore
 from labkit.runs.tables import RUNS
@@ -128,14 +130,14 @@ def test_text_of_any_kind_comes_back_as_it_was_written(store: RunStore, text: st
 
     async def program() -> None:
         owner = Owner(user=name, tenant=name)
-        new = await store.submit(name, value, owner=owner, model=name, run_id=name)
+        new = await store.submit(name, value, owner=owner, model=name, run_id="r")
         held = await store.claim(name, length=LENGTH, run_id=new.run_id, jobs=[name])
         assert held is not None
         held = await store.step(held, value, checkpoint=value)
         held = await store.ask(held, text, checkpoint=value)
         await store.answer(new.run_id, owner, text)
         seen = await store.get(new.run_id, owner)
-        assert (seen.run_id, seen.owner, seen.job, seen.model) == (new.run_id, owner, name, name)
+        assert (seen.run_id, seen.owner, seen.job, seen.model) == ("r", owner, name, name)
         assert (seen.given, seen.checkpoint, seen.question, seen.answer) == (
             value,
             value,
@@ -148,7 +150,7 @@ def test_text_of_any_kind_comes_back_as_it_was_written(store: RunStore, text: st
         seen = await store.get(new.run_id, owner)
         assert (seen.result, seen.end_reason) == (value, text)
         data = [event.data for event in await store.events(new.run_id, owner)]
-        assert data[2:5] == [value, {"question": text}, {"answer": text}]
+        assert data[2:5] == [value, {"question": text}, {"answer": text[:MOST]}]
         assert [found.run_id for found in await store.runs(owner)] == [new.run_id]
 
     run(program())
@@ -682,6 +684,64 @@ def test_a_write_that_is_asked_for_again_after_a_lost_answer_is_written_once(
     run(program())
 
 
+OTHERS: dict[str, Callable[[RunStore, Held], Any]] = {
+    "what is told": lambda store, held: store.step(held, {"node": "ship"}, checkpoint=1),
+    "the checkpoint": lambda store, held: store.step(held, {"node": "reserve"}, checkpoint=9),
+    "the move": lambda store, held: store.finish(held, "shipped"),
+}
+
+
+@every_database
+@pytest.mark.parametrize("other", OTHERS)
+def test_another_write_with_the_same_held_is_refused_and_says_which_one_to_use(
+    store: RunStore, other: str
+) -> None:
+    async def program() -> None:
+        held = await claimed(store)
+        new = await WRITES["step"](store, held)
+        with pytest.raises(LeaseLost, match="running: use the Held that the last write gave"):
+            await OTHERS[other](store, held)
+        assert await store.get(new.run.run_id, OWNER) == new.run
+        assert (await OTHERS[other](store, new)).run.seq == new.run.seq + 1
+
+    run(program())
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("move", WRITES)
+def test_who_comes_after_the_end_of_its_own_lease_is_told_so(store: RunStore, move: str) -> None:
+    async def program() -> None:
+        held = await _over(store, await claimed(store))
+        with pytest.raises(LeaseLost, match=f"^{move}: run .* your lease on it is over$"):
+            await WRITES[move](store, held)
+        assert not await store.renew(held)
+
+    run(program())
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_what_another_has_handed_back_since_is_not_taken_for_ones_own(store: RunStore) -> None:
+    async def program() -> None:
+        held = await claimed(store)
+        await store.hand_back(held)
+        assert (await store.hand_back(held)).run.status == QUEUED  # its answer may have been lost
+        await store.hand_back(await claimed(store, "worker-2", held.run.run_id))
+        with pytest.raises(LeaseLost, match="held by nobody with fence 2"):
+            await store.hand_back(held)
+
+    run(program())
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_who_writes_to_a_run_that_was_cancelled_is_told_so(store: RunStore) -> None:
+    async def program() -> None:
+        held = await _cancelled(store, await claimed(store))
+        with pytest.raises(LeaseLost, match="is cancelled, held by nobody"):
+            await store.step(held, {}, checkpoint=1)
+
+    run(program())
+
+
 @every_database
 def test_a_step_that_was_written_is_known_again_also_after_the_lease(store: RunStore) -> None:
     async def program() -> None:
@@ -923,3 +983,148 @@ def test_a_name_that_is_no_short_text_is_refused_before_anything_is_written(
         assert await store.left() == 0
 
     run(program())
+
+
+@pytest.mark.parametrize("run_id", ["a\0b", "\ud83d", "b\udc00"])
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_an_id_that_no_address_can_hold_is_refused(store: RunStore, run_id: str) -> None:
+    async def program() -> None:
+        with pytest.raises(BadRun, match=r"^run_id is .* no NUL and no half of a pair$"):
+            await submitted(store, run_id)
+        assert await store.left() == 0
+
+    run(program())
+
+
+NONE: Any = None
+DOORS: dict[str, Callable[[Any], Any]] = {  # what each says -> what was asked for
+    "owner is 'ann', and must be the Owner": lambda s: s.submit("order", owner="ann"),
+    "owner is None, and must be the Owner": lambda s: s.runs(NONE),
+    "owner is 7, and must be the Owner": lambda s: s.events("r", 7),
+    r"owner is \('ann', 'acme'\), and must": lambda s: s.cancel("r", ("ann", "acme")),
+    "run_id is 7, and must be a text": lambda s: s.get(7, OWNER),
+    "run_id is None, and must be a text": lambda s: s.retry(NONE, OWNER),
+    "run_id is b'r', and must": lambda s: s.claim("w", length=1.0, run_id=b"r"),
+    "jobs is 'order', and must be a list": lambda s: s.claim("w", length=1.0, jobs="order"),
+    "jobs is 7, and must be a list": lambda s: s.left(7),
+    "job is None, and must be a text": lambda s: s.left([NONE]),
+    "most is 2.5, and must be a whole number": lambda s: s.runs(OWNER, most=2.5),
+    "most is True, and must be a whole": lambda s: s.events("r", OWNER, most=True),
+    "after is -1, and must be a whole": lambda s: s.events("r", OWNER, after=-1),
+    "after is '3', and must be a whole": lambda s: s.events("r", OWNER, after="3"),
+    "said is None, which is no answer": lambda s: s.answer("r", OWNER, NONE),
+    "seq is 'x', and must be a whole": lambda s: s.answer("r", OWNER, "yes", seq="x"),
+    "model is 7, and must be a text": lambda s: s.retry("r", OWNER, model=7),
+    "held is None, and must be the Held": lambda s: s.renew(NONE),
+    "held is 'w', and must be the Held": lambda s: s.step("w", {}, checkpoint=1),
+    "held is 7, and must be the Held": lambda s: s.hand_back(7),
+    "worker is 7, and must be a text": lambda s: s.claim(7, length=1.0),
+}
+
+
+@pytest.mark.parametrize("says", DOORS)
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_what_is_none_of_what_is_wanted_is_refused_at_the_door(store: RunStore, says: str) -> None:
+    with pytest.raises((BadRun, PolicyError), match=f"^{says}"):
+        run(DOORS[says](store))
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_what_a_step_tells_is_a_dict(store: RunStore) -> None:
+    told: Any = "reserve"
+
+    async def program() -> None:
+        with pytest.raises(BadRun, match=r"^data is 'reserve', and must be a dict$"):
+            await store.step(await claimed(store), told, checkpoint=1)
+
+    run(program())
+
+
+@every_database
+def test_a_store_that_is_closed_says_so_whatever_it_is_asked(store: RunStore) -> None:
+    async def program() -> None:
+        held = await claimed(store)
+        run_id = held.run.run_id
+        other = store.through(store._call)
+        other.news.close()  # on PostgreSQL it has a listener of its own
+        store.close()
+        asked = {
+            "submit": submitted(store),
+            "get": store.get(run_id, OWNER),
+            "runs": store.runs(OWNER),
+            "left": store.left(),
+            "events": store.events(run_id, OWNER),
+            "cancel": store.cancel(run_id, OWNER),
+            "answer": store.answer(run_id, OWNER, "yes"),
+            "retry": store.retry(run_id, OWNER),
+            "claim": store.claim("w", length=LENGTH),
+            "renew": store.renew(held),
+            "now": store.now(),
+            "the same by another way": other.now(),
+            **{move: write(store, held) for move, write in WRITES.items()},
+        }
+        for name, call in asked.items():
+            with pytest.raises(StoreClosed, match="is closed: open it anew"):
+                assert await call == name
+
+    run(program())
+
+
+def test_a_run_tells_when_it_was_made_and_when_it_was_changed_last() -> None:
+    clock = Clock()
+    with in_memory(clock) as store:
+        clock.now = 1.0
+        run_id = now(submitted(store)).run_id
+        clock.now = 2.0
+        held = now(claimed(store, run_id=run_id))
+        assert (held.run.created, held.run.updated) == (1.0, 2.0)
+        for move in ("step", "ask"):
+            clock.now += 1.0
+            held = now(WRITES[move](store, held))
+            assert held.run.updated == clock.now
+        clock.now = 5.0
+        answered = now(store.answer(run_id, OWNER, "yes"))
+        assert (answered.created, answered.updated) == (1.0, 5.0)
+
+
+def test_each_start_tells_its_worker_its_fence_and_its_model() -> None:
+    with in_memory(Clock()) as store:
+        held = now(claimed(store))
+        now(WRITES["fail"](store, held))
+        now(store.retry(held.run.run_id, OWNER, model="fake-slow"))
+        now(claimed(store, "worker-2", held.run.run_id))
+        events = now(store.events(held.run.run_id, OWNER))
+    assert [event.data for event in events if event.type == "run_started"] == [
+        {"worker": "worker-1", "fence": 1, "model": "fake"},
+        {"worker": "worker-2", "fence": 2, "model": "fake-slow"},
+    ]
+
+
+def test_a_run_that_was_handed_back_keeps_its_place_among_those_that_wait() -> None:
+    clock = Clock()
+    with in_memory(clock) as store:
+        for name in ("first", "second"):
+            clock.now += 1.0
+            now(submitted(store, name))
+        clock.now += 1.0
+        now(store.hand_back(now(claimed(store, run_id="first"))))
+        found = now(store.claim("worker-2", length=LENGTH))
+    assert found is not None
+    assert found.run.run_id == "first"
+
+
+def test_of_runs_that_came_at_one_moment_the_first_by_name_is_claimed() -> None:
+    with in_memory(Clock()) as store:
+        for name in "cab":
+            now(submitted(store, name))
+        found = [now(store.claim("w", length=LENGTH)) for _ in "cab"]
+    assert [held.run.run_id for held in found if held] == ["a", "b", "c"]
+
+
+def test_a_run_is_handed_back_once_also_where_the_answers_of_a_step_and_of_that_were_lost() -> None:
+    with in_memory(Clock()) as store:
+        held = now(claimed(store))
+        now(WRITES["step"](store, held))
+        back = now(store.hand_back(held))
+        assert (back.run.status, back.run.seq) == (QUEUED, 3)
+        assert now(store.hand_back(held)) == back

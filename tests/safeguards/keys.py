@@ -290,8 +290,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a lost claim ends the work",
         _RENEWAL,
-        "        if answer is False:  # breakpoint: claim lost",
-        "        if False:  # breakpoint: claim lost",
+        "        if answer is False:\n",
+        "        if False:\n",
         f"{_CLAIMED}test_a_claim_that_is_lost_ends_the_work_at_its_next_renewal",
     ),
     (

@@ -21,6 +21,7 @@ _AGAIN: Final = f"{_LEASES}test_a_worker_that_claims_its_run_again_has_one_lease
 _MANY: Final = f"{_LEASES}test_of_many_leases_the_first_are_told_and_the_words_that_have_room"
 _AWAY: Final = f"{_LEASES}test_the_lane_of_a_worker_that_is_away_is_hatched_for_so_long"
 _WRITES: Final = f"{_LEASES}test_a_write_is_kept_or_refused_or_into_the_run_of_another"
+_OWN_MARK: Final = f"{_LEASES}test_a_run_that_is_handed_back_or_cancelled_has_a_mark_of_its_own"
 _EFFECTS: Final = (
     f"{_LEASES}test_effects_and_findings_stand_in_lanes_of_their_own_with_a_line_at_each_finding"
 )
@@ -130,8 +131,8 @@ _ROWS: Final = (
     (
         "a write into another's run has a shape of its own",
         "teaching/lease_story.py",
-        '"zombie" if event.index in zombies else "kept"',
-        '"kept"',
+        '"zombie" if event.index in zombies else own',
+        "own",
         _WRITES,
     ),
     (
@@ -144,9 +145,82 @@ _ROWS: Final = (
     (
         "a write is counted where the store tells of it",
         "teaching/lease_story.py",
-        'if kind in MARKS and (event.actor == "store" or kind != "kept"):',
-        "if kind in MARKS:",
+        '(event.actor == "store" or kind not in SAID_TWICE):',
+        "True:",
         f"{_LEASES}test_what_a_worker_tells_of_a_write_is_not_counted_beside_the_stores_word",
+    ),
+    (
+        "a hand back has a mark of its own",
+        "teaching/lease_story.py",
+        '"handed_back" if event["status"] == QUEUED else "kept"',
+        '"kept"',
+        _OWN_MARK,
+    ),
+    (
+        "a cancel has a mark in the lane of who held the run",
+        "teaching/lease_story.py",
+        'kind, worker = "cancelled", holder.get(event["run"], "")',
+        "pass",
+        _OWN_MARK,
+    ),
+    (
+        "a run that nobody held has no mark of its cancel",
+        "teaching/lease_story.py",
+        "if kind in MARKS and worker and (",
+        "if kind in MARKS and (",
+        f"{_LEASES}test_a_run_that_is_cancelled_before_anybody_has_it_is_nobodys_mark",
+    ),
+    (
+        "the legend says what is pale",
+        "teaching/leases.py",
+        "*([pale] if any(each.away for each in told) else []),",
+        "pale,",
+        f"{_LEASES}test_the_legend_says_what_is_pale_where_a_worker_is_away",
+    ),
+    (
+        "no mark lies under the words of a lane",
+        "teaching/leases.py",
+        "UNDER, WORDS = 0.13, 0.39, 0.65, 0.89",
+        "UNDER, WORDS = 0.13, 0.39, 0.79, 0.89",
+        f"{_LEASES}test_no_mark_lies_under_the_words_of_a_lane",
+    ),
+    (
+        "no user is said to look on where none does",
+        "teaching/views.py",
+        '("store", "claimed") not in kinds or',
+        "True or",
+        "tests/teaching/test_stepper.py::"
+        "test_where_workers_do_the_runs_of_a_store_no_user_is_said_to_look_on",
+    ),
+    (
+        "a lease that cannot be measured is refused",
+        "teaching/lease_lengths.py",
+        "if not BOUNDS[0] <= length <= BOUNDS[1]:",
+        "if False:",
+        f"{_LENGTHS}test_a_length_that_cannot_be_measured_here_is_refused_before_anything_is_told"
+        "[400]",
+    ),
+    (
+        "a time of the floor has bounds",
+        "teaching/floor.py",
+        "if not (is_amount(value) and least <= value <= most):",
+        "if not is_amount(value):",
+        f"{_FLOOR}test_a_time_that_is_none_is_refused_with_its_bounds[lease-0]",
+    ),
+    (
+        "the breakpoint of a lost claim stands where it is lost",
+        "recovery/renewal.py",
+        "        if answer is False:\n            self.lost = TAKEN  # breakpoint: claim lost\n",
+        "        if answer is False:  # breakpoint: claim lost\n            self.lost = TAKEN\n",
+        "tests/scenarios/test_lease_floor.py::"
+        "test_the_breakpoint_of_a_lost_claim_is_reached_only_where_it_is_lost",
+    ),
+    (
+        "a worker that stops writes never again, and that decides",
+        "scenarios/lease_facts.py",
+        "next(stops, events[-1]).index",
+        "events[-1].index",
+        f"{_FACTS}test_the_answers_of_a_row_and_the_events_that_decided_them[leases.cut_off]",
     ),
     (
         "a lane names its run where there are several",

@@ -9,6 +9,7 @@ from .kinds import Row, of_rows
 _MANAGER: Final = "labkit/runs/manager.py"
 _DRIVING: Final = "labkit/runs/driving.py"
 _STORE: Final = "labkit/runs/store.py"
+_FRONT: Final = "labkit/runs/front.py"
 _RECORD: Final = "labkit/runs/record.py"
 _TEACHING: Final = "labkit/teaching/"
 
@@ -29,7 +30,7 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "another error that a job made of a cancel hands its run back",
         _DRIVING,
-        "if _cancelled():  # and the job has made another error of it",
+        "if self._stopped():  # and the job has made another error of it",
         "if False:  # and the job has made another error of it",
         f"{_DRIVEN}a_job_that_makes_another_error_of_a_cancel_is_handed_back",
     ),
@@ -77,7 +78,7 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "who retries a run begins to count anew",
-        _STORE,
+        _FRONT,
         '"until": None, "starts": 0}',
         '"until": None}',
         f"{_MANAGED}a_run_that_was_started_too_often_without_a_step_has_failed",
@@ -98,7 +99,7 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "an answer may name its question",
-        _STORE,
+        _FRONT,
         "asked = None if seq is None else RUNS.c.seq == seq",
         "asked = None",
         f"{_STORED}an_answer_that_names_its_question_is_never_one_to_the_next[sqlite]",
@@ -110,13 +111,6 @@ _LIST: Final[tuple[Row, ...]] = (
         "if False:",
         f"{_STORED}a_name_that_is_no_short_text_is_refused_before_anything_is_written"
         "[sqlite-None-job]",
-    ),
-    (
-        "a sleeper on the floor is seen to wake",
-        f"{_TEACHING}floor.py",
-        "awake = at + lasting + MOMENT if lasts else 0.0",
-        "awake = 0.0",
-        f"{_TAUGHT}floor.py::test_a_sleeper_wakes_however_soon_the_run_is_done",
     ),
     (
         "lengths are looked at before the first is tried",

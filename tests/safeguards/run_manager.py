@@ -49,8 +49,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a run is claimed only where there is room for it",
         MANAGER,
-        "if self._closing or self.at_work >= self.policy.capacity:",
-        "if self._closing:",
+        "if self.at_work >= self.policy.capacity:",
+        "if False:",
         (_CAPACITY, f"{_CASE}50_b_a_run_that_waits_for_room_is_not_claimed[False]"),
     ),
     (
@@ -81,7 +81,7 @@ _LIST: Final[tuple[Row, ...]] = (
         "a store that is gone ends no worker",
         MANAGER,
         "except StoreDown as error:",
-        "except ZeroDivisionError as error:",
+        "except ZeroDivisionError as error:  # a store",
         (
             f"{_MANAGED}a_store_that_is_gone_for_a_while_ends_no_worker",
             f"{_GONE}[0.0-at the claim]",
@@ -107,8 +107,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a claim that is under way is not forgotten at a cancel",
         MANAGER,
-        'if not await to_the_end(self._started(), name="claim"):',
-        "if not await self._started():",
+        'if not await to_the_end(self._claimed(), name="claim"):',
+        "if not await self._claimed():",
         f"{_AT_ANY_MOMENT}[cancel-6]",
     ),
     (
@@ -116,7 +116,7 @@ _LIST: Final[tuple[Row, ...]] = (
         MANAGER,
         'await to_the_end(self.shutdown(), name="shut down")',
         "await asyncio.sleep(0)",
-        (f"{_AT_ANY_MOMENT}[cancel-20]", f"{_AT_ANY_MOMENT}[shutdown-6]"),
+        f"{_AT_ANY_MOMENT}[cancel-20]",
     ),
     (
         "a shutdown ends the work",
@@ -191,21 +191,21 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a job ends where its run does",
         DRIVING,
-        "if self.held.run.status != RUNNING or _cancelled():",
-        "if _cancelled():",
+        "if self.held.run.status != RUNNING or self._stopped():",
+        "if self._stopped():",
         f"{_DRIVEN}what_a_job_does_after_done_is_not_done",
     ),
     (
         "a job that went on after a cancel is stopped at its next step",
         DRIVING,
-        "if self.held.run.status != RUNNING or _cancelled():",
+        "if self.held.run.status != RUNNING or self._stopped():",
         "if self.held.run.status != RUNNING:",
         f"{_MADE_ELSE}[yields]",
     ),
     (
         "a job that returns at a cancel has not finished its run",
         DRIVING,
-        "if _cancelled():  # whatever the job has made of that",
+        "if self._stopped():  # whatever the job has made of that",
         "if False:",
         f"{_MADE_ELSE}[returns]",
     ),
@@ -219,8 +219,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a cancel that nobody asked for is a failure",
         DRIVING,
-        "if _cancelled():  # and the job",
-        "if _cancelled() or isinstance(error, asyncio.CancelledError):  # and the job",
+        "if self._stopped():  # and the job",
+        "if self._stopped() or isinstance(error, asyncio.CancelledError):  # and the job",
         f"{_DRIVEN}a_cancel_that_nobody_asked_for_is_a_failure_and_no_end_without_one",
     ),
     (
@@ -258,13 +258,13 @@ _LIST: Final[tuple[Row, ...]] = (
         "a write waits for a store that is gone",
         DRIVING,
         "except StoreDown as error:",
-        "except ZeroDivisionError as error:",
+        "except ZeroDivisionError as error:  # a store",
         (f"{_GONE}[1.02-at a step]", f"{_GONE}[3.05-at the end]"),
     ),
     (
         "a store that is gone is asked again after a pause",
         DRIVING,
-        "await asyncio.sleep(self.held.lease.length / RUSH)",
+        "await asyncio.sleep(min(self.held.lease.length / RUSH, AGAIN))",
         "await asyncio.sleep(0)",
         f"{_GONE}[3.05-at the end]",
     ),
@@ -284,7 +284,7 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "the texts of an event are cut",
-        DRIVING,
+        "labkit/runs/codes.py",
         "text[:MOST] if isinstance(text, str) else text",
         "text",
         f"{_DRIVEN}the_texts_of_an_event_and_a_question_are_cut",
@@ -327,8 +327,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a renewal that fails is tried again",
         RENEWAL,
-        "except Exception as error:",
-        "except ZeroDivisionError as error:",
+        "except Exception as error:  # a store",
+        "except ZeroDivisionError as error:  # a store",
         (
             f"{_RENEWED}a_renewal_that_fails_for_a_while_costs_nothing[4.5]",
             f"{_MANAGED}renewals_that_fail_for_a_while_cost_no_claim",
@@ -337,8 +337,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a renewal is tried as long as the lease may last",
         RENEWAL,
-        "self._clock() >= self._last + LAST_TRY * self._length",
-        "self._clock() >= self._last + self._length / 2",
+        "if not self.lost and self._clock() >= self._last + LAST_TRY * self._length",
+        "if not self.lost and self._clock() >= self._last + self._length / 2",
         (f"{_RENEWED}a_renewal_that_fails_for_a_while_costs_nothing[7.5]",),
     ),
     (
@@ -351,7 +351,7 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a lease that another has ends the work",
         RENEWAL,
-        "            self.lost = TAKEN\n",
+        "            self.lost = TAKEN  # breakpoint: claim lost\n",
         "            pass\n",
         (
             f"{_RENEWED}a_lease_that_another_has_ends_the_work_at_once",

@@ -7,7 +7,10 @@ from typing import Final
 from .kinds import Row, of_rows
 
 STORE: Final = "labkit/runs/store.py"
+FRONT: Final = "labkit/runs/front.py"
 DATABASE: Final = "labkit/runs/database.py"
+RECORD: Final = "labkit/runs/record.py"
+CONDITIONS: Final = "labkit/runs/conditions.py"
 NEWS: Final = "labkit/runs/news.py"
 TABLES: Final = "labkit/runs/tables.py"
 OPENING: Final = "labkit/stores/opening.py"
@@ -22,6 +25,8 @@ _NEVER: Final = f"{_DATABASE}what_can_never_be_kept_is_no_trouble_of_the_databas
 _HOLDS: Final = f"{_STORE}who_does_not_hold_a_run_any_more_changes_nothing"
 _AGAIN: Final = f"{_STORE}a_write_that_is_asked_for_again_after_a_lost_answer_is_written_once"
 _ORACLE: Final = f"{_STORE}the_store_decides_as_the_plain_functions_of_leases_do"
+_OTHER: Final = f"{_STORE}another_write_with_the_same_held_is_refused_and_says_which_one_to_use"
+_MINUS: Final = "after is -1, and must be a whole"
 _END: Final = f"{_STORE}a_lease_ends_at_its_very_time_for_claims_renewals_and_writes"
 _TABLE: Final = f"{_STORE}each_move_is_possible_exactly_where_the_table_says_so"
 _OWNER: Final = f"{_STORE}a_wrong_owner_and_an_unknown_id_get_the_same_answer"
@@ -84,8 +89,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a renewal that is longer is no clock that was set back",
         STORE,
-        "change.values(until=self._now + length, length=length)",
-        "change.values(until=self._now + length)",
+        ".values(until=self._now + length, length=length)",
+        ".values(until=self._now + length)",
         (f"{_STORE}what_is_claimed_again_lasts_its_whole_length_from_then",),
     ),
     (
@@ -170,9 +175,9 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "a worker has a name",
-        STORE,
-        "if not worker:",
-        "if False:",
+        RECORD,
+        "if not (isinstance(worker, str) and worker):",
+        "if not isinstance(worker, str):",
         (f"{_STORE}a_worker_without_a_name_is_refused_before_anything_is_written[sqlite]",),
     ),
     # --- writes of a worker
@@ -214,7 +219,7 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a write whose answer was lost is known again",
         STORE,
-        "if row is None or (row.fence, row.status) != (held.lease.fence, target):",
+        "if row is None or connection.execute(done).first() is None:",
         "if True:",
         tuple(
             f"{_AGAIN}[{move}-sqlite]" for move in ("step", "ask", "finish", "fail", "hand back")
@@ -223,21 +228,85 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "another's write is not taken for one's own",
         STORE,
-        "(row.fence, row.status) != (held.lease.fence, target)",
-        "row.status != target",
-        (f"{_HOLDS}[_taken_over-sqlite]",),
+        "RUNS.c.fence == held.lease.fence, *(",
+        "*(",
+        (f"{_STORE}what_another_has_handed_back_since_is_not_taken_for_ones_own[sqlite]",),
+    ),
+    (
+        "another write with the same held is not taken for the one that is there: its event",
+        STORE,
+        "EVENTS.c.type == event, EVENTS.c.data == data)",
+        "EVENTS.c.type == event)",
+        (f"{_OTHER}[what is told-sqlite]", f"{_OTHER}[what is told-postgresql]"),
+    ),
+    (
+        "another write with the same held is not taken for the one that is there: its checkpoint",
+        STORE,
+        "*(RUNS.c[name] == kept[name] for name in kept)]",
+        'RUNS.c.seq == kept.get("seq", RUNS.c.seq), RUNS.c.status == kept["status"]]',
+        (f"{_OTHER}[the checkpoint-sqlite]", f"{_OTHER}[the checkpoint-postgresql]"),
+    ),
+    (
+        "who comes after the end of its own lease is told so",
+        CONDITIONS,
+        "elif (own, row.status, row.worker) == (True, RUNNING, held.lease.owner):",
+        "elif False:",
+        (f"{_STORE}who_comes_after_the_end_of_its_own_lease_is_told_so[step-sqlite]",),
+    ),
+    (
+        "who writes to a run that was cancelled is told so",
+        CONDITIONS,
+        "own and row.status != CANCELLED and row.seq",
+        "own and row.seq",
+        (f"{_STORE}who_writes_to_a_run_that_was_cancelled_is_told_so[sqlite]",),
+    ),
+    # --- at the door
+    (
+        "what is none of what is wanted is refused at the door",
+        RECORD,
+        "if not isinstance(value, kind) or (kind is int and not is_amount(value)):",
+        "if kind is int and not is_amount(value):",
+        (f"{_STORE}what_a_step_tells_is_a_dict[sqlite]",),
+    ),
+    (
+        "a number of events is a whole one from 0",
+        RECORD,
+        " or (kind is int and not is_amount(value)):",
+        ":",
+        (f"{_STORE}what_is_none_of_what_is_wanted_is_refused_at_the_door[sqlite-{_MINUS}]",),
+    ),
+    (
+        "an id can stand in an address",
+        RECORD,
+        "if not _is_plain(run_id):",
+        "if False:",
+        (f"{_STORE}an_id_that_no_address_can_hold_is_refused",),
+    ),
+    (
+        "a store that is closed says so, also by another way to it",
+        DATABASE,
+        "if self._closed.is_set():",
+        "if False:",
+        (f"{_STORE}a_store_that_is_closed_says_so_whatever_it_is_asked[sqlite]",),
+    ),
+    (
+        "a reader's look is a time",
+        "labkit/runs/following.py",
+        "if not (is_amount(look) and look > 0):",
+        "if not is_amount(look):",
+        (f"{_FOLLOWED}a_look_that_is_no_time_is_refused_at_once[0]",),
     ),
     (
         "a run that is handed back is held by nobody",
         STORE,
-        'return await self._write(held, "hand back", {}, **FREE)',
+        'return await self._write(held, "hand back", {}, worker=None, until=None)',
         'return await self._write(held, "hand back", {})',
         (f"{_STORE}a_run_that_nobody_works_on_any_more_is_held_by_nobody[hand back-sqlite]",),
     ),
     # --- moves of the owner
     (
         "a move is made only where the table allows it",
-        STORE,
+        FRONT,
         "& RUNS.c.status.in_(sources)  # breakpoint: legal move",
         "",
         tuple(f"{_TABLE}[{state}-sqlite]" for state in ("completed", "cancelled", "running")),
@@ -261,14 +330,14 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "the events of a run are its owner's",
-        STORE,
+        FRONT,
         "(EVENTS.c.run_id == run_id) & sa.exists().where(owned(run_id, owner))",
         "(EVENTS.c.run_id == run_id)",
         (f"{_OWNER}[sqlite]",),
     ),
     (
         "a run id that is taken is told as that",
-        STORE,
+        FRONT,
         ".values(new).on_conflict_do_nothing()",
         ".values(new)",
         (f"{_STORE}a_run_id_is_given_once[sqlite]", f"{_STORE}a_run_id_is_given_once[postgresql]"),
@@ -276,7 +345,7 @@ _LIST: Final[tuple[Row, ...]] = (
     # --- numbers and time
     (
         "what waits for a person is not left to be done",
-        STORE,
+        FRONT,
         "RUNS.c.status.in_((QUEUED, RUNNING))",
         "RUNS.c.status.not_in(('completed', 'failed', 'cancelled'))",
         (
@@ -286,7 +355,7 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "the number of an event is given under the lock",
-        STORE,
+        FRONT,
         "seq = RUNS.c.seq + int(bool(event))",
         "seq = (await self.get(run_id, owner)).seq + int(bool(event))",
         (f"{_NUMBER}[sqlite]", f"{_NUMBER}[postgresql]"),

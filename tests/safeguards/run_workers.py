@@ -49,8 +49,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a step's key is of its run",
         JOBS,
-        "resource=run.run_id,",
-        "resource=run.job,",
+        "if thing else run.run_id,",
+        "if thing else run.job,",
         f"{_JOBS}two_orders_of_the_same_thing_are_two",
     ),
     ("a step's key is of the step", JOBS, "name=step,", "name=run.job,", _THREE),
@@ -72,8 +72,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a dead worker's key is waited for as long as its lease may last",
         JOBS,
-        "seconds=PATIENCE + lease",
-        "seconds=PATIENCE",
+        "min(PATIENCE + lease, MOST)",
+        "min(PATIENCE, MOST)",
         _HELD,
     ),
     (
@@ -255,7 +255,7 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "what others do is not idle",
-        "labkit/runs/store.py",
+        "labkit/runs/front.py",
         "RUNS.c.status.in_((QUEUED, RUNNING))",
         "RUNS.c.status.in_((QUEUED,))",
         _WAITS,
@@ -330,6 +330,34 @@ _LIST: Final[tuple[Row, ...]] = (
         '"BEGIN IMMEDIATE"',
         '"BEGIN"',
         f"{_LEDGER}two_never_look_at_once_before_they_write",
+    ),
+    (
+        "an order is done under the longest lease that a policy allows",
+        JOBS,
+        "min(PATIENCE + lease, MOST)",
+        "PATIENCE + lease",
+        f"{_JOBS}an_order_is_done_under_the_longest_lease_that_a_policy_allows",
+    ),
+    (
+        "a ledger is a file",
+        LEDGER,
+        'or str(file) in ("", ":memory:")',
+        "or False",
+        f"{_LEDGER}what_is_no_file_that_processes_could_share_is_refused[:memory:]",
+    ),
+    (
+        "a ledger and a store are two files",
+        WORKER,
+        "if _file_of(asked.store) == Path(asked.ledger).resolve():",
+        "if asked.store == asked.ledger:",
+        f"{_COMMAND}a_ledger_in_the_file_of_the_store_is_refused[link.db]",
+    ),
+    (
+        "a worker asks for orders where it is told to",
+        WORKER,
+        "for number in range(1, orders + 1):",
+        "for number in range(1, orders):",
+        f"{_COMMAND}it_asks_first_for_so_many_orders",
     ),
     (
         "a ledger that cannot be opened is named",

@@ -30,7 +30,8 @@ NAIVE = {
     for name, row in rows(topic).items()
     if "naive" in row
 } | {f"interruption.{name}_forgetful" for name in ("error", "stop")}
-ELSEWHERE = ("sdk.", "frameworks.", "budgets.", "effects.", "leases.")  # with own tables
+# with tables of their own
+ELSEWHERE = ("sdk.", "frameworks.", "budgets.", "effects.", "leases.", "durable.")
 OURS = [name for name in catalogue() if not name.startswith(ELSEWHERE)]
 CURED = {
     "retry.naive": "retry.guarded",

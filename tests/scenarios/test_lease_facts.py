@@ -25,7 +25,7 @@ KEY: dict[str, list[tuple[str, str]]] = {
     "leases.killed": [(TAKEN, "wrote"), (OVER, "claimed"), (NEVER, "end")],
     "leases.shut_down": [(TAKEN, "wrote"), ("at once", "claimed"), ("it is kept", "wrote")],
     "leases.frozen": [(TAKEN, "wrote"), (OVER, "claimed"), (REFUSED, "refused")],
-    "leases.cut_off": [(TAKEN, "wrote"), (OVER, "claimed"), (NEVER, "end")],
+    "leases.cut_off": [(TAKEN, "wrote"), (OVER, "claimed"), (NEVER, "claim_lost")],
     "leases.nobody_looks": [("nobody", "end"), ("never", "end"), (NEVER, "end")],
     "leases.read_then_write": [(TAKEN, "wrote"), ("at once", "claimed"), (REFUSED, "refused")],
 }

@@ -24,6 +24,10 @@ def wrote(time: float, by: str, status: str = "running", run: str = "r") -> tupl
     return time, "store", "wrote", {"run": run, "by": by, "fence": 1, "status": status}
 
 
+def refused(time: float, by: str, run: str = "r") -> tuple[Any, ...]:
+    return time, "store", "refused", {"run": run, "by": by, "fence": 1, "move": "step"}
+
+
 def own(time: float, worker: str, kind: str) -> tuple[Any, ...]:
     return time, worker, kind, {}
 
@@ -49,6 +53,19 @@ RIGHT = {
         own(60, "a", "thawed"),
         claimed(60, "a", 2),
     ),
+    "taken over from who was refused": (
+        claimed(0, "a"),
+        own(1, "a", "cut"),
+        refused(2, "a"),
+        claimed(10, "b", 2),
+    ),
+    "taken over from the dead while another is at work": (
+        claimed(0, "a"),
+        own(1, "a", "killed"),
+        claimed(2, "c", run="s"),
+        claimed(10, "b", 2),
+    ),
+    "claimed once more by who holds it": (claimed(0, "a"), claimed(5, "a", 2)),
     "handed back": (claimed(0, "a"), wrote(1, "a", "queued"), claimed(2, "b", 2), wrote(3, "b")),
     "a renewal is told after it was handed back": (
         claimed(0, "a"),
@@ -81,6 +98,10 @@ WRONG = {
     "taken over from who was back": (
         ("false_takeover", 3),
         (claimed(0, "a"), own(1, "a", "frozen"), renewed(2, "a"), claimed(12, "b", 2)),
+    ),
+    "taken over while another was away": (
+        ("false_takeover", 2),
+        (claimed(0, "a"), own(1, "c", "killed"), claimed(10, "b", 2)),
     ),
     "waits for nobody": (("orphan_run", 0), (left(9, "queued", None, None),)),
     "called running": (("orphan_run", 0), (left(10, "running", "a", 10.0),)),

@@ -17,7 +17,7 @@ PAIRS = 500
 # A real library in each run: a tenth as fast.
 SLOW = ("frameworks.", "sdk.", "budgets.langgraph", "budgets.nested")
 CROWD = ("budgets.storm",)  # of 200 clients: not swept, since each has thousands of points
-WORKERS = ("leases.",)  # processes, which are killed and frozen: see test_leases.py
+WORKERS = ("leases.", "durable.")  # processes, which are killed and frozen: see their own tests
 FAST = [name for name in labkit.names() if not name.startswith(SLOW + CROWD + WORKERS)]
 # Close kin of sessions.gate and turn.reference, with hundreds of points each.
 LARGE = "sessions.busy sessions.no_lock sessions.tail sessions.three".split()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,4 +74,10 @@ def test_its_not_done_holds_for_every_try_so_far_and_for_no_later_one(ledger: Le
 def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     file = tmp_path / "none" / "effects.db"
     with pytest.raises(StoreError, match=r"effects.db cannot be opened .*: name another file"):
+        Ledger(file)
+
+
+@pytest.mark.parametrize("file", [None, 7, "", ":memory:", Path()])
+def test_what_is_no_file_that_processes_could_share_is_refused(file: Any) -> None:
+    with pytest.raises(StoreError, match="ledger"):
         Ledger(file)

@@ -114,6 +114,8 @@ def test_another_kind_of_policy_is_named_by_its_class_on_one_line() -> None:
         ({"seed": "1"}, "a seed is a whole number"),
         ({"seed": True}, "a seed is a whole number"),
         ({"faults": ["cancel"]}, "a fault is needed"),
+        ({"faults": 3}, "a fault is needed, like Fault.*, not 3"),
+        ({"faults": None}, "a fault is needed"),
         ({"limit": 0}, "limit is a number of turns"),
         ({"limit": float("nan")}, "limit is a number of turns"),
         ({"total": "many"}, "total is a number of turns"),

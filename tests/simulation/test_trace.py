@@ -21,6 +21,12 @@ def test_an_event_gives_its_details_by_name() -> None:
     assert repr(event) == "#0 t=1.5 page shown text='Hel'"
 
 
+def test_a_long_time_is_shown_short_and_kept_as_it_is() -> None:
+    event = Event(0, 1.5, "store", "renewed", (("until", 13.383333333),))
+    assert repr(event) == "#0 t=1.5 store renewed until=13.383"
+    assert event["until"] == 13.383333333
+
+
 def test_a_details_name_may_be_actor_or_kind() -> None:
     made = Trace(lambda: 0.0, lambda: None)
     made.add("lab", "odd", actor="x", kind="y")

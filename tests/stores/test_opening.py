@@ -5,11 +5,13 @@ import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -193,3 +195,38 @@ def test_the_network_is_asked_to_notice_a_host_that_is_gone(postgresql: str, way
     beats = opening.GONE["keepalives_idle"]
     beats += opening.GONE["keepalives_interval"] * opening.GONE["keepalives_count"]
     assert beats * 1000 == opening.GONE["tcp_user_timeout"]
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_an_answer_that_is_there_counts_however_late_it_is_looked_at(
+    answered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process may have stood still: that is no silence of the server."""
+    closed, times = [], iter([0.0, 1e6])
+    monkeypatch.setattr(opening, "monotonic", lambda: next(times))
+
+    def asks() -> Generator[str, bool, bool]:
+        return (yield "wants to read")
+
+    connection = SimpleNamespace(close=lambda: closed.append("closed"))
+    work = opening._connection()._ended(connection, asks())
+    assert next(work) == "wants to read"
+    if answered:
+        with pytest.raises(StopIteration) as done:
+            work.send(True)
+        assert (done.value.value, closed) == (True, [])
+    else:
+        with pytest.raises(psycopg.OperationalError, match="no answer for 15 s"):
+            work.send(False)
+        assert closed == ["closed"]
+
+
+@pytest.mark.socket
+def test_a_transaction_that_is_taken_back_leaves_the_bound_on_a_frozen_one(postgresql: str) -> None:
+    with closing(open_stream_store(new_schema(postgresql))) as store:
+        store._engine.dispose()  # else it is the connection that has made the tables
+        with store._engine.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            connection.rollback()
+            shown = connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar()
+    assert shown == f"{opening.BUSY:g}s"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import ipywidgets as ipw
 import pytest
 import traitlets
 
 import labkit
-from labkit.simulation import Unknown
+from labkit.simulation import SimulationError, Unknown
 from labkit.teaching.floor import HAPPENS, SLIDERS, Floor, floor
 from labkit.teaching.leases import leases
 from tests.teaching.test_views import pictures
@@ -115,6 +116,24 @@ def test_it_has_two_forms_and_refuses_what_there_is_not() -> None:
     for name in SLIDERS:
         with pytest.raises(traitlets.TraitError, match=name):
             setattr(shown, name, 0.0)
+
+
+@pytest.mark.parametrize("wrong", [0, 1e9, "x", None, True, float("nan")])
+@pytest.mark.parametrize("name", SLIDERS)
+def test_a_time_that_is_none_is_refused_with_its_bounds(name: str, wrong: Any) -> None:
+    _, least, most = SLIDERS[name]
+    said = f"^{name} is .*, and must be a number of seconds from {least:g} to {most:g}$"
+    with pytest.raises(SimulationError, match=said):
+        labkit.floor(**{name: wrong})
+
+
+def test_the_controls_stand_one_under_another_with_labels_of_one_width() -> None:
+    chosen = floor().widget.children[0]
+    assert isinstance(chosen, ipw.VBox)
+    happens, *pairs = chosen.children
+    labelled = [happens, *(pair.children[0] for pair in pairs)]
+    assert {each.style.description_width for each in labelled} == {"150px"}
+    assert len({each.layout.width for each in labelled}) == 1
 
 
 def test_a_sleeper_wakes_however_soon_the_run_is_done() -> None:

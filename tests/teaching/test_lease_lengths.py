@@ -9,9 +9,10 @@ import pytest
 import labkit
 from labkit.recovery.errors import PolicyError
 from labkit.runs.manager import RunPolicy
+from labkit.scenarios.leases import POLICY
 from labkit.simulation import SimulationError
 from labkit.teaching import lease_lengths as module
-from labkit.teaching.lease_lengths import DEFAULT, LENGTHS, PANELS, lease_lengths
+from labkit.teaching.lease_lengths import BOUNDS, DEFAULT, LENGTHS, PANELS, lease_lengths
 from tests.teaching.test_views import pictures
 
 FOUND = {
@@ -88,6 +89,22 @@ def test_no_length_and_one_that_no_lease_can_have_are_refused() -> None:
         lease_lengths([])
     with pytest.raises(PolicyError, match="lease"):
         lease_lengths([0])
+
+
+@pytest.mark.parametrize("length", [0.01, 0.3, 0.99, 240.1, 400, 1e9])
+def test_a_length_that_cannot_be_measured_here_is_refused_before_anything_is_told(
+    length: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SimulationError, match="from 1 to 240 s can be measured here, not one of"):
+        lease_lengths([30, length])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("length", BOUNDS)
+def test_the_shortest_and_the_longest_lease_are_measured(length: float) -> None:
+    (found,) = module.sweep([length])
+    assert 0 < found["recovery"] <= length + POLICY.watchdog
+    assert found["false"] <= 8
 
 
 @pytest.mark.parametrize("wrong", [None, 30, "30"])

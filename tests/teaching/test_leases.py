@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 import labkit
 from labkit.simulation import Run, Scenario, SimulationError
 from labkit.teaching.lease_story import AWAY, MARKS
-from labkit.teaching.leases import LOOKS, leases
+from labkit.teaching.leases import LOOKS, UNDER, leases
 from tests.teaching.test_views import pictures
 
 LEASES = [name for name in labkit.names() if name.startswith("leases.")]
@@ -88,11 +88,47 @@ def test_a_lease_ends_with_the_move_that_gives_the_run_back() -> None:
 
 
 def test_a_cancel_of_the_owner_ends_the_lease_and_is_no_write_of_a_worker() -> None:
-    run = happened(claimed(1, "worker-1", 1, 11), wrote(5, "ann", "cancelled", "run_cancelled"))
+    asked = wrote(0.5, "ann", "queued", "run_created")
+    cancelled = wrote(5, "ann", "cancelled", "run_cancelled")
+    run = happened(asked, claimed(1, "worker-1", 1, 11), cancelled)
     text = leases(run).text()
     assert "1 to 5 s: holds run-1 with fence 1; the run is cancelled" in text
     assert "ann" not in text
     assert "write kept" not in text
+
+
+def test_a_run_that_is_handed_back_or_cancelled_has_a_mark_of_its_own() -> None:
+    ends = (("worker-1", "queued", "", "handed_back"), ("ann", "cancelled", "x", "cancelled"))
+    for by, status, move, mark in ends:
+        said = (5, "worker-1", "handed_back", {"run": "run-1"})  # by the worker itself, too
+        run = happened(claimed(1, "worker-1", 1, 11), wrote(5, by, status, move), said)
+        told = [line for line in leases(run).text().splitlines() if MARKS[mark] in line]
+        assert told == [f"            5 s: {MARKS[mark]}"]
+        assert marked(run) == [(LOOKS[mark][0], 5.0)]
+
+
+def test_a_run_that_is_cancelled_before_anybody_has_it_is_nobodys_mark() -> None:
+    other = claimed(6, "worker-1", 1, 16, run="run-2")
+    run = happened(wrote(5, "ann", "cancelled", "run_cancelled"), other)
+    assert "cancelled by its owner" not in leases(run).text()
+
+
+def test_the_legend_says_what_is_pale_where_a_worker_is_away() -> None:
+    for name, there in (("killed", True), ("shut_down", False)):
+        (legend,) = leases(f"leases.{name}").figure.legends
+        words = [text.get_text() for text in legend.get_texts()]
+        assert ("pale, hatched: its worker is away" in words) == there
+
+
+def test_no_mark_lies_under_the_words_of_a_lane() -> None:
+    figure = leases("leases.cut_off").figure
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    (words,) = [text for text in axes.texts if text.get_text() == "cut off from the store"]
+    top = words.get_window_extent().y1
+    size = 8 * figure.dpi / 72 / 2  # half of a mark's height
+    _, y = axes.transData.transform((15.0, UNDER))
+    assert y - size >= top
 
 
 def test_a_renewal_after_the_end_lengthens_nothing() -> None:
@@ -309,3 +345,32 @@ def test_what_is_told_by_others_is_shown_as_text() -> None:
         claimed(1, "worker-1", 1, 11), (2, "ledger", "effect", {"name": "<b>\u202ex", "order": 1})
     )
     assert "2 s: <b>\\u202ex" in leases(run).text()
+
+
+def test_two_times_with_two_leases_that_touch_are_told_as_one() -> None:
+    run = happened(
+        claimed(1, "worker-1", 1, 11),
+        claimed(2, "worker-2", 2, 6),
+        claimed(6, "worker-3", 3, 9),
+    )
+    last, before = leases(run).text().splitlines()[:-3:-1]
+    assert last == "  two leases on run-1 at once: 2 to 9 s"
+    assert "at once" not in before
+
+
+def test_a_move_after_the_end_of_a_lease_does_not_lengthen_it() -> None:
+    run = happened(claimed(1, "worker-1", 1, 11), wrote(15, "ann", "cancelled", "run_cancelled"))
+    assert "1 to 11 s: holds run-1 with fence 1; the run is cancelled" in leases(run).text()
+
+
+def test_two_leases_at_once_are_told_for_each_run_and_no_longer_than_the_run_lasts() -> None:
+    run = happened(
+        claimed(1, "worker-1", 1, 31, run="run-1"),
+        claimed(2, "worker-2", 2, 32, run="run-1"),
+        claimed(3, "worker-1", 1, 13, run="run-2"),
+        claimed(4, "worker-2", 2, 14, run="run-2"),
+    )
+    assert leases(run).text().splitlines()[-2:] == [
+        "  two leases on run-1 at once: 2 to 20 s",
+        "  two leases on run-2 at once: 4 to 13 s",
+    ]

@@ -197,6 +197,13 @@ def test_before_any_text_there_is_nothing_yet() -> None:
     assert shown.text().endswith("seen by the user\n  nothing yet")
 
 
+def test_where_workers_do_the_runs_of_a_store_no_user_is_said_to_look_on() -> None:
+    shown = stepper("leases.cancelled")
+    assert "seen by the user" not in markup(shown.model)
+    assert "seen by the user" not in shown.text()
+    assert "last events" in shown.text()
+
+
 def test_an_error_in_a_callback_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = stepper("retry.guarded")
     buttons = shown.widget.children[0].children
