@@ -64,7 +64,9 @@ class Copy:
         """Run tests and notebooks of the copy: how each ended, and what pytest said."""
         written = self._folder / "reports.jsonl"
         written.unlink(missing_ok=True)
-        variables = {reports.WRITTEN: str(written), reports.WANTED: json.dumps(nodes)}
+        wanted = self._folder / "wanted.json"  # too long for a variable of a process
+        wanted.write_text(json.dumps(nodes), encoding="utf-8")
+        variables = {reports.WRITTEN: str(written), reports.WANTED: str(wanted)}
         files = sorted({node.partition("::")[0] for node in nodes})
         notebooks = [file for file in files if file.endswith(".ipynb")]
         tests = [file for file in files if file not in notebooks]

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-WANTED = "SAFEGUARDS_WANTED"  # the variable that holds the node ids, as JSON
+WANTED = "SAFEGUARDS_WANTED"  # the variable that names the file: the node ids, as JSON
 WRITTEN = "SAFEGUARDS_WRITTEN"  # the variable that names the file: one JSON line a report
 _WORST = ("failed", "skipped", "passed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep those that are wanted."""
-    wanted = json.loads(os.environ[WANTED])
+    wanted = json.loads(Path(os.environ[WANTED]).read_text(encoding="utf-8"))
     items[:] = [item for item in items if any(_is_of(item.nodeid, node) for node in wanted)]
 
 
