@@ -10,17 +10,14 @@ import argparse
 import asyncio
 import os
 import secrets
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, nullcontext
+from functools import partial
 from socket import socket
-from types import FrameType
 from typing import Any, Final
 
-import uvicorn
-
 from labkit.commands.environment import Missing
+from labkit.commands.running import must_be_apart, signals
 from labkit.providers.server import hosting, listen
 from labkit.recovery.cancel import CLEAN_UP
 from labkit.recovery.errors import RecoveryError
@@ -42,6 +39,7 @@ def main(arguments: list[str]) -> int:
     asked = _parser().parse_args(arguments)
     if not is_amount(asked.pause) or asked.real_models < 0:
         raise Missing("--pause is a number of seconds, and --real-models one of calls, 0 or more")
+    must_be_apart(asked.store, asked.ledger)
     try:
         policy = RunPolicy(lease=asked.lease, watchdog=asked.watchdog)
         users = os.environ.get(TOKENS)
@@ -101,7 +99,8 @@ async def _serve(
         jobs = {"discussion": discussion.job}
         manager = RunManager(store, jobs, worker=worker, policy=policy, observe=_say)
         server = hosting(application(manager, discussion, access, observe=_say))
-        with _until_a_signal(server):
+        server.capture_signals = nullcontext  # type: ignore[assignment, method-assign]  # ours
+        with signals(partial(setattr, server, "should_exit", True)):
             print(*told, sep="\n", flush=True)
             await server.serve(sockets=[listening])
             await _leave_what_hangs()
@@ -114,24 +113,6 @@ async def _leave_what_hangs() -> None:
         task.cancel()
     if left and (await asyncio.wait(left, timeout=CLEAN_UP))[1]:
         os._exit(1)
-
-
-@contextmanager
-def _until_a_signal(server: uvicorn.Server) -> Iterator[None]:
-    """The first signal ends the server in order; a second one leaves at once."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        if server.should_exit:
-            os._exit(128 + number)
-        server.should_exit = True
-
-    server.capture_signals = nullcontext  # type: ignore[assignment, method-assign]  # ours
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _say(kind: str, **details: Any) -> None:

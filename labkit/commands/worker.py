@@ -9,18 +9,12 @@ To have something to do: `--submit 3` asks for three orders before it begins.
 
 import argparse
 import asyncio
-import itertools
-import os
-import signal
 from contextlib import closing, suppress
-from pathlib import Path
-from types import FrameType
+from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError
-
 from labkit.commands.environment import Missing
+from labkit.commands.running import must_be_apart, signals
 from labkit.recovery.errors import RecoveryError
 from labkit.recovery.policy import is_amount
 from labkit.recovery.stream.record import Owner
@@ -46,8 +40,7 @@ def main(arguments: list[str]) -> int:
         raise Missing(f"--submit {asked.submit} is no number of orders")
     if not asked.name:
         raise Missing("--name is empty: give each worker a name that no other has, or none")
-    if _file_of(asked.store) == Path(asked.ledger).resolve():
-        raise Missing(f"--ledger {asked.ledger} is the file of --store: name another one")
+    must_be_apart(asked.store, asked.ledger)
     try:
         policy = RunPolicy(lease=asked.lease, watchdog=asked.watchdog, capacity=asked.capacity)
         service = LedgerService(Ledger(asked.ledger), asked.name)
@@ -92,39 +85,21 @@ def _parser() -> argparse.ArgumentParser:
     return made
 
 
-def _file_of(url: str) -> Path | None:
-    """The file that a store is in; None where it is none, or its URL is none."""
-    with suppress(ArgumentError):
-        parsed = make_url(url)
-        if parsed.get_backend_name() == "sqlite" and parsed.database:
-            return Path(parsed.database).resolve()
-    return None
-
-
 async def _serve(manager: RunManager, *, orders: int, until_idle: bool) -> None:
     """Ask for so many orders, and serve until a signal, which hands the runs back."""
-    loop, asked = asyncio.get_running_loop(), itertools.count(1)
-    ending = asyncio.Event()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if next(asked) > 1:
-            os._exit(128 + number)
-        loop.call_soon_threadsafe(ending.set)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in range(1, orders + 1):
-        run = await manager.submit("order", {"order": number}, owner=OWNER)
-        _say("submitted", run=run.run_id)
-    _say("serving", worker=manager.worker, jobs=",".join(manager.jobs))
-    serving = asyncio.create_task(manager.serve(), name="serve")
-    ends = [serving, asyncio.create_task(ending.wait(), name="signal")]
-    if until_idle:
-        ends.append(asyncio.create_task(_idle(manager), name="until idle"))
-    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    await manager.shutdown()
-    await serving
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    loop, ending = asyncio.get_running_loop(), asyncio.Event()
+    with signals(partial(loop.call_soon_threadsafe, ending.set)):
+        for number in range(1, orders + 1):
+            run = await manager.submit("order", {"order": number}, owner=OWNER)
+            _say("submitted", run=run.run_id)
+        _say("serving", worker=manager.worker, jobs=",".join(manager.jobs))
+        serving = asyncio.create_task(manager.serve(), name="serve")
+        ends = [serving, asyncio.create_task(ending.wait(), name="signal")]
+        if until_idle:
+            ends.append(asyncio.create_task(_idle(manager), name="until idle"))
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await manager.shutdown()
+        await serving
     _say("ended", worker=manager.worker)
 
 

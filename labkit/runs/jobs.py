@@ -17,7 +17,7 @@ from typing import Any, Final
 from labkit.recovery.budget import Budget, BudgetLimits
 from labkit.recovery.errors import TRANSIENT
 from labkit.recovery.execution import ClockJumped, Executor
-from labkit.recovery.idempotency import KeyStore, Operation
+from labkit.recovery.idempotency import FAILED, KeyStore, Operation
 from labkit.recovery.outcomes import DEDUPLICATED, DONE, OPEN, UNKNOWN, Outcome
 from labkit.recovery.policy import MOST, ExecutionPolicy, RetryPolicy
 from labkit.recovery.retry import Observe
@@ -84,6 +84,7 @@ class Once:
         )
         self._limits = BudgetLimits(seconds=min(PATIENCE + lease, MOST))
         self._service = service
+        self._keys = keys
 
     async def __call__(
         self, run: AgentRun, step: str, *, thing: str = "", given: Any = None
@@ -92,20 +93,19 @@ class Once:
 
         `thing`: what tells two effects of one step apart, which are `given` what differs.
         """
-        outcome = await self._settled(
-            Operation(
-                tenant=run.owner.tenant,
-                name=step,
-                resource=f"{run.run_id}/{thing}" if thing else run.run_id,
-                payload={"step": step, "given": run.given if given is None else given},
-            )
-        )
+        outcome = await self._settled(_operation(run, step, thing, given))
         if outcome.status in DONE:
             return outcome.result
         if outcome.error is not None and outcome.status not in OPEN:
             raise outcome.error
         cure = f"look whether it was done, note that under key {outcome.digest}, retry the run"
         raise Unsettled(f"{step}: {outcome.how}; {cure}")
+
+    async def begun(self, run: AgentRun, step: str, *, thing: str = "") -> bool:
+        """Whether some worker may have had it already. Raises `StoreDown`."""
+        operation = _operation(run, step, thing, None)
+        seen = await self._keys.read(operation.tenant, operation.sent)
+        return seen.record is not None and seen.record.state != FAILED
 
     async def _settled(self, operation: Operation) -> Outcome:
         """How it ended, asked again while that is open: the executor looks first, and then acts.
@@ -127,3 +127,12 @@ class Once:
                 if not budget.remaining:
                     raise
             await asyncio.sleep(AGAIN)
+
+
+def _operation(run: AgentRun, step: str, thing: str, given: Any) -> Operation:
+    return Operation(
+        tenant=run.owner.tenant,
+        name=step,
+        resource=f"{run.run_id}/{thing}" if thing else run.run_id,
+        payload={"step": step, "given": run.given if given is None else given},
+    )

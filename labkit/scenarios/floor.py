@@ -168,6 +168,25 @@ class Worker(NamedTuple):
     serving: asyncio.Task[None]
 
 
+class Asked:
+    """Has the effect of a step by simply asking for it, as often as the step is done."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+
+    async def __call__(
+        self, run: AgentRun, step: str, *, thing: str = "", given: Any = None
+    ) -> str:
+        """The receipt."""
+        payload = {"step": step, "given": run.given if given is None else given}
+        key = f"{run.run_id}/{step}/{thing}#{run.fence}"  # which tells no repeat
+        return await self._warehouse.perform(Request(key, payload, run.fence, 1))
+
+    async def begun(self, run: AgentRun, step: str, *, thing: str = "") -> bool:
+        """Nobody has kept that."""
+        return False
+
+
 class Floor:
     """The store, the warehouse and the workers of one simulation.
 
@@ -219,14 +238,9 @@ class Floor:
     def _once(self, name: str, policy: RunPolicy, observe: Observer) -> Any:
         """What has the effect of a step: by its key, or simply by asking for it."""
         if not self._keyed:
-            return self._asked
+            return Asked(self._warehouse)
         how: Any = {"worker": name, "lease": policy.lease, "observe": observe}
         return Once(self._keys, self._warehouse, random=self.observe.random, **how)
-
-    async def _asked(self, run: AgentRun, step: str, *, thing: str = "", given: Any = None) -> str:
-        payload = {"step": step, "given": run.given if given is None else given}
-        key = f"{run.run_id}/{step}/{thing}#{run.fence}"  # which tells no repeat
-        return await self._warehouse.perform(Request(key, payload, run.fence, 1))
 
     def left(self) -> dict[str, Any]:
         """The runs as they are stored, by id."""

@@ -25,7 +25,7 @@ from labkit.runs.manager import RunManager, RunPolicy
 from labkit.runs.opening import open_run_store
 from labkit.runs.record import AgentRun
 from labkit.services.ledger import Ledger
-from labkit.stores.errors import StoreError
+from labkit.stores.errors import StoreDown, StoreError
 from tests.runs.kit import Floor, Line, on_floor
 
 OWNER = Owner(user="ann", tenant="acme")
@@ -171,6 +171,20 @@ def test_a_ledger_in_the_file_of_the_store_is_refused(name: str, url: str, tmp_p
     with pytest.raises(Missing, match="is the file of --store: name another one"):
         worker.main(["--store", url, "--ledger", f"{tmp_path}/{name}", "--until-idle"])
     assert not (tmp_path / "runs.db").exists()
+
+
+def test_who_cannot_begin_gives_the_signals_back(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    async def gone(*given: Any, **told: Any) -> AgentRun:
+        raise StoreDown("the store is gone")
+
+    monkeypatch.setattr(RunManager, "submit", gone)
+    with pytest.raises(Missing, match="the store is gone"):
+        worker.main([*line_of(url, tmp_path), "--submit", "1"])
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 def test_its_help_tells_every_default(capsys: pytest.CaptureFixture[str]) -> None:

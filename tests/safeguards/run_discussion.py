@@ -13,6 +13,9 @@ _DISCUSSING: Final = f"{_TESTS}discussing.py::test_"
 _MEMORY: Final = f"{_TESTS}memory.py::test_"
 _MODELS: Final = f"{_TESTS}models.py::test_"
 _NODES: Final = f"{_TESTS}nodes.py::test_"
+_BEGUN: Final = (
+    f"{_NODES}a_call_that_was_begun_in_time_is_brought_to_its_end_when_that_time_is_over"
+)
 _OPENING: Final = f"{_TESTS}opening.py::test_"
 _REPORT: Final = f"{_TESTS}report.py::test_"
 _SPEAKING: Final = f"{_TESTS}speaking.py::test_"
@@ -234,9 +237,16 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a no lets an effect be",
         "nodes.py",
-        "if why := refusal(call, word, now=await self._clock()):",
-        "if why := '':",
+        "why = refusal(call, word, now=await self._clock())",
+        'why = ""',
         f"{_NODES}an_effect_waits_for_a_yes_and_a_no_lets_it_be",
+    ),
+    (
+        "a call that was begun in time is brought to its end",
+        "nodes.py",
+        "if why == OVER and await self._begun(permitted):",
+        "if False:",
+        (f"{_BEGUN}[60.0-0.0-0]", f"{_BEGUN}[0.2-60.0-1]"),
     ),
     (
         "the same call again is no second effect",

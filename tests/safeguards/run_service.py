@@ -361,13 +361,6 @@ _LIST: Final[tuple[Row, ...]] = (
         f"{_ROUTES}an_address_that_is_none_is_not_found_and_leads_nowhere_else[/runs/]",
     ),
     (
-        "a second signal ends a service at once",
-        SERVE,
-        "if server.should_exit:",
-        "if False:",
-        f"{_PROCESS}a_second_signal_leaves_at_once_whatever_hangs",
-    ),
-    (
         "a demonstration that is killed leaves no service behind",
         "labkit/commands/demo.py",
         "    end_with_parent()\n",

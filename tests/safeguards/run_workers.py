@@ -8,12 +8,14 @@ from .kinds import Row, of_rows
 
 JOBS: Final = "labkit/runs/jobs.py"
 WORKER: Final = "labkit/commands/worker.py"
+RUNNING: Final = "labkit/commands/running.py"
 LEDGER: Final = "labkit/services/ledger.py"
 ERRORS: Final = "labkit/stores/errors.py"
 
 _JOBS: Final = "tests/runs/test_jobs.py::test_"
 _COMMAND: Final = "tests/commands/test_worker.py::test_"
 _SIGNALS: Final = "tests/commands/test_worker.py::TestSignals::test_"
+_DISCUSSED: Final = "tests/runs/discussion/test_nodes.py::test_"
 _LEDGER: Final = "tests/services/test_ledger.py::test_"
 _THREE: Final = f"{_JOBS}an_order_is_three_steps_each_with_one_effect_after_its_pause"
 _DIES: Final = (
@@ -52,6 +54,20 @@ _LIST: Final[tuple[Row, ...]] = (
         "if thing else run.run_id,",
         "if thing else run.job,",
         f"{_JOBS}two_orders_of_the_same_thing_are_two",
+    ),
+    (
+        "a call that was never begun is not begun late",
+        JOBS,
+        "return seen.record is not None and seen.record.state != FAILED",
+        "return True",
+        f"{_DISCUSSED}a_yes_that_comes_when_its_time_is_over_lets_nothing_run",
+    ),
+    (
+        "a call that failed is not begun again late",
+        JOBS,
+        " and seen.record.state != FAILED",
+        "",
+        f"{_DISCUSSED}a_call_that_failed_is_not_done_again_when_its_time_is_over",
     ),
     ("a step's key is of the step", JOBS, "name=step,", "name=run.job,", _THREE),
     ("a job begins at its checkpoint", JOBS, "range(run.checkpoint or 0,", "range(0,", _DIES),
@@ -156,31 +172,40 @@ _LIST: Final[tuple[Row, ...]] = (
     # --- the command
     (
         "SIGTERM hands back",
-        WORKER,
+        RUNNING,
         "for number in (signal.SIGINT, signal.SIGTERM)}",
         "for number in (signal.SIGINT,)}",
         f"{_SIGNALS}a_signal_hands_the_run_back_and_ends_it[15]",
     ),
     (
         "Ctrl-C hands back",
-        WORKER,
+        RUNNING,
         "for number in (signal.SIGINT, signal.SIGTERM)}",
         "for number in (signal.SIGTERM,)}",
         f"{_SIGNALS}a_signal_hands_the_run_back_and_ends_it[2]",
     ),
     (
         "a second signal leaves at once",
-        WORKER,
+        RUNNING,
         "if next(asked) > 1:",
         "if next(asked) > 9:",
         f"{_SIGNALS}a_second_signal_leaves_at_once_whatever_hangs",
     ),
     (
         "the signals are given back",
-        WORKER,
+        RUNNING,
         "signal.signal(number, handler)",
         "signal.getsignal(number)",
         _DOES,
+    ),
+    (
+        "the signals are given back also where it cannot begin",
+        RUNNING,
+        "    try:\n        yield\n    finally:\n        for number, handler in before.items():\n"
+        "            signal.signal(number, handler)\n",
+        "    yield\n    for number, handler in before.items():\n"
+        "        signal.signal(number, handler)\n",
+        f"{_COMMAND}who_cannot_begin_gives_the_signals_back",
     ),
     (
         "who waits until all is idle asks whether it is",
@@ -347,10 +372,18 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "a ledger and a store are two files",
-        WORKER,
-        "if _file_of(asked.store) == Path(asked.ledger).resolve():",
-        "if asked.store == asked.ledger:",
+        RUNNING,
+        "if _file_of(store) == Path(ledger).resolve():",
+        "if store == ledger:",
         f"{_COMMAND}a_ledger_in_the_file_of_the_store_is_refused[link.db]",
+    ),
+    (
+        "the ledger of a service is a file of its own, too",
+        "labkit/commands/serve.py",
+        "must_be_apart(asked.store, asked.ledger)",
+        "pass",
+        "tests/commands/test_serve.py::test_what_is_no_good_is_one_line_without_a_secret_and_exit_2"
+        "[line8-is the file of --store: name another one]",
     ),
     (
         "a worker asks for orders where it is told to",

@@ -18,6 +18,7 @@ QUESTION: Final = "question"
 APPROVAL: Final = "approval"
 APPROVE: Final = "approve"
 REJECT: Final = "reject"
+OVER: Final = "the approval came too late, or is over"
 VALID: Final = 3600.0  # seconds that an approval is waited for, and counts
 
 
@@ -48,5 +49,5 @@ def refusal(call: Call, word: object, *, now: float) -> str:
     if word.get("digest") != digest_of(call):  # breakpoint: bound to the arguments
         return "a person approved something else"
     if now >= call["until"]:  # breakpoint: approval over
-        return "the approval came too late, or is over"
+        return OVER
     return ""

@@ -20,7 +20,7 @@ from labkit.recovery.tools import Permitted, Tool, ToolRegistry, permit
 
 from ..jobs import Once
 from ..record import AgentRun
-from .approval import QUESTION, VALID, approval_of, refusal
+from .approval import OVER, QUESTION, VALID, approval_of, refusal
 from .memory import LOADED, Memories, facts_in
 from .speaking import KEEPER, SUMMARIZER, Speaker, finish_of, object_in, tokens_of
 from .talk import (
@@ -107,7 +107,10 @@ class Nodes:
             return _result(call, f"not run: {permitted}")
         if permitted.tool.service is not None:
             word = interrupt(approval_of(call))  # breakpoint: waits for a person
-            if why := refusal(call, word, now=await self._clock()):
+            why = refusal(call, word, now=await self._clock())
+            if why == OVER and await self._begun(permitted):
+                why = ""  # in time, by a worker that is gone: what came of it is found out
+            if why:
                 return _result(call, f"not run: {why}")
         return _result(call, await self._done(permitted))
 
@@ -117,6 +120,10 @@ class Nodes:
         if tool.service is None:
             return await tool.run(arguments, "")
         return await self._once(self._run, tool.name, thing=thing(tool, arguments), given=arguments)
+
+    async def _begun(self, permitted: Permitted) -> bool:
+        tool, arguments = permitted
+        return await self._once.begun(self._run, tool.name, thing=thing(tool, arguments))
 
     async def critic(self, talk: Talk) -> Talk:
         """Say what is wrong with the newest plan, and whether it will do."""

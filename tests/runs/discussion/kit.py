@@ -92,12 +92,17 @@ def models(model: BaseChatModel | None = None, *, pause: float = 1.0) -> Models:
 
 
 class Desk:
-    """What has the effects, in memory; each takes some time. What was looked up comes late."""
+    """What has the effects, in memory; each takes some time, and its answer may be `late`.
+
+    What was looked up comes late.
+    """
 
     atomic = False
     cancels = False
     remembers = math.inf
     seconds = 0.5
+    late = 0.0
+    refuses = False
 
     def __init__(self) -> None:
         self.effects: list[Any] = []
@@ -107,10 +112,13 @@ class Desk:
     async def perform(self, request: Request) -> str:
         """Do it."""
         await asyncio.sleep(self.seconds)
+        if self.refuses:
+            raise ProviderError("not you", kind="permission")
         if request.fence < self._looked_up.get(request.key, 0):
             raise ProviderError("an older claim", kind="permission")
         self.effects.append(request.payload["given"])
         receipt = self._done[request.key] = f"receipt {len(self.effects)}"
+        await asyncio.sleep(self.late)
         return receipt
 
     async def look_up(self, request: Request) -> Known:

@@ -169,6 +169,50 @@ def test_a_yes_that_comes_when_its_time_is_over_lets_nothing_run() -> None:
     at_table(program, RunPolicy(lease=60.0, watchdog=VALID))
 
 
+@pytest.mark.parametrize(("seconds", "late", "had"), [(60.0, 0.0, 0), (0.2, 60.0, 1)])
+def test_a_call_that_was_begun_in_time_is_brought_to_its_end_when_that_time_is_over(
+    seconds: float, late: float, had: int
+) -> None:
+    async def program(table: Table) -> None:
+        first = table.worker("a")
+        run = await table.until(await table.submit(given=ACTS), "awaiting_input")
+        until = asked(run)[0]["until"]
+        await table.at(until - 1.0)
+        table.desk.seconds, table.desk.late = seconds, late
+        await table.say(run)
+        await table.at(until - 0.5)
+        first.process.kill()
+        assert len(table.desk.effects) == had
+        table.desk.seconds, table.desk.late = 0.2, 0.0
+        table.worker("b")
+        await table.until(run, "completed")
+        assert table.clock() > until
+        assert len(table.desk.effects) == 1
+        assert any("receipt 1" in read for read in table.model.read)
+        assert not any("too late" in read for read in table.model.read)
+
+    at_table(program, RunPolicy(lease=60.0, watchdog=60.0))
+
+
+def test_a_call_that_failed_is_not_done_again_when_its_time_is_over() -> None:
+    async def program(table: Table) -> None:
+        table.worker("a")
+        run = await table.until(await table.submit(given=ACTS), "awaiting_input")
+        until = asked(run)[0]["until"]
+        table.desk.refuses = True
+        await table.say(run)
+        run = await table.until(run, "failed")
+        assert (run.error_code, table.clock() < until) == ("AUTH", True)
+        table.desk.refuses = False
+        await table.at(until)
+        await table.store.retry(run.run_id, run.owner)
+        await table.until(run, "completed")
+        assert table.desk.effects == []
+        assert any("too late" in read for read in table.model.read)
+
+    at_table(program, RunPolicy(lease=60.0, watchdog=60.0))
+
+
 @pytest.mark.parametrize("error", [ProviderError("x", status=500), ValueError("odd"), KeyError()])
 def test_a_memory_that_cannot_be_made_leaves_the_run_as_it_is(error: Exception) -> None:
     async def program(table: Table) -> None:
