@@ -6,9 +6,10 @@ import json
 import pathlib
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.browser.lab_page import expect, picture_folder
@@ -93,6 +94,14 @@ class Reader:
     def looks_again(self) -> None:
         """Come back to the page from another tab."""
         self.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+    @contextmanager
+    def streams(self, address: str) -> Iterator[None]:
+        """Read events beside the page, for a while."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        with httpx.stream("GET", address, headers=headers, trust_env=False) as answer:
+            assert answer.status_code == 200
+            yield
 
     def run(self) -> Any:
         """The open run as the service tells it."""
@@ -554,6 +563,27 @@ def test_a_stream_that_is_refused_has_the_page_say_why(reader: Reader, service: 
     expect(reader.page.locator("#why")).to_contain_text("Your session has ended.")
     reader.signs_in()
     expect(reader.row("Proposer")).to_have_count(1)
+    service.release(f"critic {reader.name}")
+    reader.sees("Done: they agree.")
+
+
+def test_who_reads_too_many_streams_is_told_so_and_reads_on_when_there_is_room(
+    reader: Reader, service: RunService
+) -> None:
+    reader.opens(service)
+    reader.asks(f"Which stack? [hold critic {reader.name}]")
+    expect(reader.row("Proposer")).to_have_count(1)
+    run = reader.page.url.rpartition("#")[2]
+    reader.page.goto("about:blank")
+    with ExitStack() as elsewhere:
+        for _ in range(6):
+            elsewhere.enter_context(reader.streams(f"{service.address}runs/{run}/events"))
+        reader.page.goto(f"{service.address}#{run}")
+        line = reader.page.locator("#connection")
+        expect(line).to_contain_text("you read as many streams of events as you may")
+        expect(reader.row("Proposer")).to_have_count(0)
+    expect(reader.row("Proposer")).to_have_count(1)
+    expect(line).to_be_empty()
     service.release(f"critic {reader.name}")
     reader.sees("Done: they agree.")
 

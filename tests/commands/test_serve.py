@@ -336,7 +336,10 @@ def test_a_demonstration_that_does_not_work_says_so(
         (["--port", "TAKEN"], "port [0-9]+ cannot be had"),
         (["--store", "sqlite:////no/such/folder/runs.db"], "/no/such/folder/runs.db cannot be"),
         (["--store", "postgresql+psycopg://ann:hunter2@127.0.0.1:1/x"], "ann:[*]{3}@127.0.0.1"),
-        (["--ledger", "./x/../runs.db", "--port", "TAKEN"], "is the file of --store: name another one"),
+        (
+            ["--ledger", "./x/../runs.db", "--port", "TAKEN"],
+            "is the file of --store: name another one",
+        ),
         (["--ledger", "/no/such/folder/x.db"], "the ledger /no/such/folder/x.db cannot be opened"),
     ],
 )

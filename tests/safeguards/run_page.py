@@ -92,9 +92,16 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "a stream that the browser has given up is followed again",
         "run.js",
-        "      this.lost(LOST);\n",
+        "      this.lost(why || LOST, later); // the run says why, or is followed again\n",
         "",
         _REFUSED,
+    ),
+    (
+        "a stream that is refused is no lost connection",
+        "run.js",
+        "await whyNot(path);",
+        '["", 1000];',
+        f"{_PAGE}who_reads_too_many_streams_is_told_so_and_reads_on_when_there_is_room",
     ),
     (
         "a state that is older than an event is read again",

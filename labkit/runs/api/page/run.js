@@ -6,8 +6,8 @@
 
 import { runOf, showAsks } from "./asks.js";
 import { KINDS, rowOf } from "./events.js";
-import { act, connection, copyOf, find, on, PAUSE, reader, Refused, say, send, sure, tell }
-  from "./talk.js";
+import { act, connection, copyOf, find, on, PAUSE, reader, Refused, say, send, sure, tell,
+  whyNot } from "./talk.js";
 
 const ENDED = ["completed", "failed", "cancelled"];
 const LOST = "The connection is lost. Connecting again; the run goes on meanwhile.";
@@ -125,7 +125,8 @@ export class Run {
     const over = ENDED.includes(this.told.status) && this.seen >= this.told.seq;
     if (over) connection("");
     if (over || this.source || document.hidden) return;
-    const source = (this.source = new EventSource(`${this.path}/events?after=${this.seen}`));
+    const path = `${this.path}/events?after=${this.seen}`;
+    const source = (this.source = new EventSource(path));
     for (const kind of KINDS) source.addEventListener(kind, (event) => this.take(event));
     source.addEventListener("open", () => {
       connection("");
@@ -135,16 +136,18 @@ export class Run {
       this.leave();
       this.look();
     });
-    source.addEventListener("error", () => {
+    source.addEventListener("error", async () => {
       if (source.readyState !== EventSource.CLOSED) return connection(LOST);
-      this.leave(); // the browser has given up: the run says why, or is followed again
-      this.lost(LOST);
+      const [why, later] = await whyNot(path); // the browser has given up
+      if (this.source !== source) return;
+      this.leave();
+      this.lost(why || LOST, later); // the run says why, or is followed again
     });
   }
 
-  lost(words) {
+  lost(words, later = PAUSE) {
     connection(words);
-    setTimeout(this.look, PAUSE);
+    setTimeout(this.look, later);
   }
 
   take(event) {

@@ -54,6 +54,22 @@ export async function send(method, path, body, read = JSON.parse) {
   throw new Refused(answer.status, text);
 }
 
+// What a stream says that a browser has given up, which tells nobody why: there may be no place for
+// it. Words, or "", and milliseconds until it may be asked for again.
+export async function whyNot(path) {
+  const asked = new AbortController();
+  try {
+    const answer = await fetch(path, { signal: asked.signal });
+    if (answer.status !== 429) return ["", PAUSE]; // whatever else it is, the run says as well
+    const later = Number(answer.headers.get("retry-after")) * 1000;
+    return [JSON.parse(await answer.text()).error.message, Math.max(PAUSE, later)];
+  } catch {
+    return ["", PAUSE];
+  } finally {
+    asked.abort();
+  }
+}
+
 // What a person does is sent once, however often it is pressed. Undefined where it went wrong.
 export async function act(form, method, path, body) {
   if (form.ariaBusy === "true") return undefined;
