@@ -72,7 +72,7 @@ LIBRARIES: dict[str, set[str]] = {
     },
     "commands/doctor.py": {"jupyter_client"},
     "commands/serve.py": {"uvicorn"},
-    "commands/worker.py": {"sqlalchemy"},
+    "commands/running.py": {"sqlalchemy"},
     "commands/notebooks.py": {"nbclient", "nbformat"},
 }
 HEAVY = "pandas matplotlib ipywidgets IPython starlette openai sqlalchemy langgraph agents".split()
@@ -158,12 +158,12 @@ ROOM = {
     "recovery": 3_188,
     "simulation": 2_040,
     "teaching": 3_250,
-    "scenarios": 3_018,
+    "scenarios": 3_025,
     "providers": 760,
     "services": 1_423,
     "commands": 874,
     "stores": 608,
-    "runs": 2_628,
+    "runs": 2_660,
     "": 58,
 }
 

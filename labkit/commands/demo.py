@@ -20,10 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import ProxyHandler, Request, build_opener
 
-from labkit.commands import serve
 from labkit.commands.environment import Missing
 from labkit.commands.serve import TOKENS
-from labkit.providers.process import end_with_parent
 from labkit.recovery.errors import PolicyError
 from labkit.recovery.run_states import COMPLETED, FAILED
 from labkit.runs.manager import RunPolicy
@@ -97,12 +95,6 @@ def _starts(report: str) -> int:
     return report.count("run_started")
 
 
-def child() -> None:
-    """What each process runs: `serve`, which ends with its parent, however that ends."""
-    end_with_parent()
-    raise SystemExit(serve.main(sys.argv[1:]))
-
-
 class _Service:
     """A process that serves, and how it is asked."""
 
@@ -140,9 +132,9 @@ def _service(folder: Path, token: str, lease: float) -> Iterator[_Service]:
     }
     line = [f"--{name}={value}" for name, value in options.items()]
     with subprocess.Popen(
-        [sys.executable, "-c", "from labkit.commands.demo import child; child()", *line],
+        [sys.executable, "-m", "labkit", "serve", "--with-parent", *line],
         env={**os.environ, TOKENS: f"demo:{token}"},
-        stdin=subprocess.PIPE,  # which the process watches
+        stdin=subprocess.PIPE,  # with whose end the process ends
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from labkit.commands.environment import Missing
 from labkit.commands.running import must_be_apart, signals
+from labkit.providers.process import end_with_parent
 from labkit.providers.server import hosting, listen
 from labkit.recovery.cancel import CLEAN_UP
 from labkit.recovery.errors import RecoveryError
@@ -40,6 +41,8 @@ def main(arguments: list[str]) -> int:
     if not is_amount(asked.pause) or asked.real_models < 0:
         raise Missing("--pause is a number of seconds, and --real-models one of calls, 0 or more")
     must_be_apart(asked.store, asked.ledger)
+    if asked.with_parent:
+        end_with_parent()
     try:
         policy = RunPolicy(lease=asked.lease, watchdog=asked.watchdog)
         users = os.environ.get(TOKENS)
@@ -76,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
         ("pause", float, 0.5, "seconds that a call of a demo model takes"),
     ):
         made.add_argument(f"--{name}", type=kind, default=default, help=f"{what}: {default:g}")
+    how = "end with the process that has begun it, which holds its standard input: a pipe"
+    made.add_argument("--with-parent", action="store_true", help=how)
     return made
 
 

@@ -66,12 +66,22 @@ class Front(Database):
             raise unknown(run_id)
         return run_of(row)
 
-    async def runs(self, owner: Owner, *, most: int = MOST) -> list[AgentRun]:
-        """The newest runs of an owner, the newest first."""
+    async def runs(
+        self, owner: Owner, *, before: str | None = None, most: int = MOST
+    ) -> list[AgentRun]:
+        """The newest runs of an owner, or those older than `before`, the newest first.
+
+        Raises `UnknownRun` for a `before` that is none of the owner's.
+        """
         wants(Owner, owner=owner)
         wants(int, most=most)
         mine = (RUNS.c.tenant == owner.tenant) & (RUNS.c.user == owner.user)
-        query = sa.select(RUNS).where(mine).order_by(RUNS.c.created.desc()).limit(most)
+        age = RUNS.c.created, RUNS.c.run_id  # some were made at the same moment
+        if before is not None:
+            mark = await self.get(before, owner)
+            marks = (sa.literal(getattr(mark, each.name), each.type) for each in age)
+            mine &= sa.tuple_(*age) < sa.tuple_(*marks)
+        query = sa.select(RUNS).where(mine).order_by(*(c.desc() for c in age)).limit(most)
         return [run_of(row) for row in await self._asked(lambda it: it.execute(query).all())]
 
     async def left(self, jobs: Collection[str] | None = None) -> int:

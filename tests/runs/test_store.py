@@ -181,6 +181,23 @@ def test_a_wrong_owner_and_an_unknown_id_get_the_same_answer(store: RunStore) ->
 
 
 @every_database
+def test_older_runs_are_listed_from_a_run_on_also_of_one_moment(store: RunStore) -> None:
+    async def program() -> None:
+        for run_id in ("b", "c", "a", "d"):
+            await submitted(store, run_id)
+        changed(store, sa.update(RUNS).values(created=7.5))
+        found, before = [], None
+        while page := await store.runs(OWNER, before=before, most=2):
+            found += [each.run_id for each in page]
+            before = found[-1]
+        assert found == ["d", "c", "b", "a"]
+        with pytest.raises(UnknownRun):
+            await store.runs(Owner("bob", OWNER.tenant), before="a")
+
+    run(program())
+
+
+@every_database
 def test_an_owners_newest_runs_are_listed_first_and_no_more_than_asked_for(store: RunStore) -> None:
     async def program() -> None:
         for number, run_id in enumerate(["b", "c", "a"]):

@@ -446,6 +446,20 @@ _LIST: Final[tuple[Row, ...]] = (
         "if False:",
         f"{_TESTS}toolbox.py::test_wrong_arguments_are_refused_with_the_reason[{{}}]",
     ),
+    (
+        "a report tells why a run had failed",
+        "report.py",
+        '"ask", "answer", "error_code", "error_message")',
+        '"ask", "answer")',
+        f"{_TESTS}report.py::test_a_failure_that_was_mended_stays_in_the_report_with_its_retry",
+    ),
+    (
+        "a report tells of a retry",
+        "report.py",
+        'if last == "run_failed" else',
+        "if False else",
+        f"{_TESTS}report.py::test_a_failure_that_was_mended_stays_in_the_report_with_its_retry",
+    ),
 )
 
 SAFEGUARDS: Final = of_rows(_LIST, under="labkit/runs/discussion/")

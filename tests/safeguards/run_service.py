@@ -88,23 +88,45 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "scripts cannot read the cookie",
         ROUTES,
-        "COOKIE, here.access.cookie(shown.token), path=None, httponly=True",
-        "COOKIE, here.access.cookie(shown.token), path=None, httponly=False",
+        "COOKIE, here.access.cookie(token), path=None, httponly=True",
+        "COOKIE, here.access.cookie(token), path=None, httponly=False",
         _COOKIE,
     ),
     (
         "a cookie is for the folder of its page",
         ROUTES,
-        "here.access.cookie(shown.token), path=None",
-        'here.access.cookie(shown.token), path="/"',
+        "here.access.cookie(token), path=None",
+        'here.access.cookie(token), path="/"',
         _COOKIE,
     ),
     (
         "who signs in is known",
         ROUTES,
-        "if here.access.by_token(shown.token) is None:",
-        "if False:",
+        "    if owner is None:\n        return refusal(401",
+        "    if False:\n        return refusal(401",
         f"{_DOOR}a_wrong_token_signs_nobody_in",
+    ),
+    (
+        "blanks around a token are none of it",
+        ROUTES,
+        "shown.token.strip()",
+        "shown.token",
+        f"{_DOOR}blanks_around_a_token_are_none_of_it",
+    ),
+    (
+        "who has many runs finds the old ones",
+        ROUTES,
+        "before=before or None",
+        "before=None",
+        f"{_ROUTES}the_runs_before_the_oldest_of_a_list_are_the_next_list",
+    ),
+    (
+        "no run is left out between two lists",
+        "labkit/runs/front.py",
+        "age = RUNS.c.created, RUNS.c.run_id",
+        "age = (RUNS.c.created,)",
+        "tests/runs/test_store.py::"
+        "test_older_runs_are_listed_from_a_run_on_also_of_one_moment[sqlite]",
     ),
     # --- the door
     (
@@ -362,9 +384,9 @@ _LIST: Final[tuple[Row, ...]] = (
     ),
     (
         "a demonstration that is killed leaves no service behind",
-        "labkit/commands/demo.py",
-        "    end_with_parent()\n",
-        "",
+        SERVE,
+        "    if asked.with_parent:\n",
+        "    if False:\n",
         f"{_SERVE}test_a_demonstration_that_is_killed_leaves_no_service_behind",
     ),
     (

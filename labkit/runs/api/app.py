@@ -1,7 +1,7 @@
 """Discussions over HTTP: start, watch, answer, retry and cancel them; reports, memories, the page.
 
     POST   /runs {"question": "...", "rounds": 3, "model": "fake"}      201 {"id", "status"}
-    GET    /runs, /runs/ID            the newest of my runs; one of them, with what it asks
+    GET    /runs, /runs/ID            my newest runs, or those ?before=ID; one, with what it asks
     GET    /runs/ID/events            events after `Last-Event-ID`, or after ?after=NUMBER
     GET    /runs/ID/report            Markdown
     POST   /runs/ID/input, /runs/ID/retry, /runs/ID/cancel              the run as it is then
@@ -31,7 +31,7 @@ from ..discussion.opening import Discussion
 from ..manager import RunManager
 from . import routes
 from .access import Access
-from .bodies import Created, MemoryView, ModelsView, RunView
+from .bodies import Created, MemoryView, ModelsView, RunView, SignedIn
 from .door import Door
 from .refusals import HANDLERS, errors
 from .streams import Places
@@ -44,7 +44,7 @@ _USUAL: Final = (401, 403, 500, 503)
 _RUN: Final = "/runs/{run_id}"
 _ROUTES: Final[Sequence[tuple[str, str, Any, Mapping[int, Any], tuple[int, ...]]]] = (
     ("POST", "/runs", routes.create, {201: Created, 200: Created}, (409, *_SENT)),
-    ("GET", "/runs", routes.list_runs, {200: list[RunView]}, ()),
+    ("GET", "/runs", routes.list_runs, {200: list[RunView]}, (404, 422)),
     ("GET", _RUN, routes.show, {200: RunView}, (404, 422)),
     ("GET", f"{_RUN}/events", routes.events, {200: "text/event-stream"}, (404, 409, 422, 429)),
     ("GET", f"{_RUN}/report", routes.report, {200: "text/markdown"}, (404, 422)),
@@ -55,7 +55,7 @@ _ROUTES: Final[Sequence[tuple[str, str, Any, Mapping[int, Any], tuple[int, ...]]
     ("PUT", "/memories/{key}", routes.correct, {200: MemoryView}, (404, *_SENT)),
     ("DELETE", "/memories/{key}", routes.forget, {204: None}, (404, 422)),
     ("GET", "/models", routes.list_models, {200: ModelsView}, ()),
-    ("POST", "/sign-in", routes.sign_in, {204: None}, _SENT),
+    ("POST", "/sign-in", routes.sign_in, {200: SignedIn}, _SENT),
     ("POST", "/sign-out", routes.sign_out, {204: None}, _SENT),
 )
 

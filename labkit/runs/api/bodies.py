@@ -5,7 +5,7 @@ Rules: a text is a text, and no number or half a character; a field that is not 
 
 from typing import Annotated, Any, Final
 
-from fastapi import Path
+from fastapi import Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ..discussion.asking import asked
@@ -17,6 +17,8 @@ _NAME: Final = r"^[A-Za-z0-9_.:/-]+$"
 Text = Annotated[str, Field(min_length=1, max_length=1_000, pattern=_TEXT)]
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=_NAME)]
 Key = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")]
+
+Before = Annotated[str, Query(max_length=100, pattern=r"^[A-Za-z0-9_.-]*$")]
 
 
 def _whole(value: Any) -> Any:
@@ -32,6 +34,12 @@ class SignIn(_Given):
     """A token, which is sent once."""
 
     token: str = Field(min_length=1, max_length=200)
+
+
+class SignedIn(BaseModel):
+    """Who it is."""
+
+    user: str
 
 
 class NewRun(_Given):

@@ -26,7 +26,7 @@ from labkit.stores.errors import StoreDown
 from ..codes import MOST
 from ..database import NotJSON, NotKept
 from ..discussion.memory import UnknownMemory
-from ..discussion.models import UnknownModel
+from ..discussion.models import DEMO, UnknownModel
 
 _TEXT: Final = "it is blank, or has a character that is not taken here"
 LATER: Final = {"retry-after": "2"}  # seconds
@@ -49,7 +49,7 @@ _OF_ERRORS: Final[Mapping[type[Exception], tuple[int, str]]] = {
     NotAsked: (409, ""),
     RunExists: (409, "a run of this id has other content: look at it, or take another id"),
     ForeignCursor: (409, "the run has no such event: go on from the seq of GET runs/ID"),
-    UnknownModel: (422, "there is no such model: take one of GET models"),
+    UnknownModel: (422, f"there is no such model: take {', '.join(DEMO)}, or look at GET models"),
     NotJSON: (422, _KEPT),
     NotKept: (422, _KEPT),
     TooManyStreams: (429, ""),
@@ -123,7 +123,7 @@ async def of_content(request: Request, error: Exception) -> Response:
         return refusal(400)
     if first["type"] == "extra_forbidden":
         return refusal(422, message="there is a field that is not known here: leave it out")
-    place = ".".join(str(each) for each in first["loc"])
+    place = ".".join(str(each) for each in first["loc"][1:] or first["loc"])
     said = _TEXT if first["type"] == "string_pattern_mismatch" else first["msg"]
     return refusal(422, message=f"{place}: {said}")
 

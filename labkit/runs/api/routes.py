@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final
 
 from fastapi import Depends, Header, Security
 from fastapi.security import HTTPBearer
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -29,6 +28,7 @@ from . import bodies
 from .access import Access
 from .answering import word_of
 from .door import COOKIE
+from .refusals import refusal
 from .streams import EventStream, Places
 
 JOB: Final = "discussion"
@@ -87,9 +87,9 @@ async def create(new: bodies.NewRun, mine: Mine, here: Service) -> Response:
         return _json({"id": run.run_id, "status": run.status})
 
 
-async def list_runs(mine: Mine, here: Service) -> Response:
-    """My newest runs, the newest first."""
-    runs = await here.manager.store.runs(mine)
+async def list_runs(mine: Mine, here: Service, before: bodies.Before = "") -> Response:
+    """My newest runs, the newest first; or those that are older than run `before`."""
+    runs = await here.manager.store.runs(mine, before=before or None)
     return _json([bodies.told(run) for run in runs if run.job == JOB])
 
 
@@ -170,12 +170,14 @@ async def list_models(mine: Mine, here: Service) -> Response:
 
 async def sign_in(shown: bodies.SignIn, here: Service) -> Response:
     """A cookie for the page, which scripts cannot read and other sites cannot send."""
-    if here.access.by_token(shown.token) is None:
-        raise HTTPException(401)
-    response = Response(status_code=204)
+    token = shown.token.strip()
+    owner = here.access.by_token(token)
+    if owner is None:
+        return refusal(401, message="this token is not known here: look at it, and try again")
+    response = _json({"user": owner.user})
     # Without a path it is for this page alone, also where a proxy has put it under one of its own.
     response.set_cookie(
-        COOKIE, here.access.cookie(shown.token), path=None, httponly=True, samesite="strict"
+        COOKIE, here.access.cookie(token), path=None, httponly=True, samesite="strict"
     )
     return response
 

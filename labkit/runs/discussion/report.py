@@ -13,6 +13,7 @@ from .talk import PERSON
 # What is a mark in Markdown or HTML anywhere, at the edge of a word, or where a block begins.
 _MARKS: Final = re.compile(r"[\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])|^[-+#=]")
 _NUMBER: Final = re.compile(r"^(\d+)([.)])")
+_APART: Final = ("node", "fence", "question", "ask", "answer", "error_code", "error_message")
 
 
 def report(run: AgentRun, values: Mapping[str, Any], events: Sequence[RunEvent]) -> str:
@@ -30,7 +31,8 @@ def _head(run: AgentRun, values: Mapping[str, Any]) -> Iterator[str]:
         "Model": run.model,
         "End": ended,
         "Error": f"{run.error_code}: {run.error_message}" if run.error_code else "",
-        "Cost": f"{values.get('tokens', 0)} tokens, {values.get('requests', 0)} requests to models",
+        "Cost of the steps that are kept": f"{values.get('tokens', 0)} tokens, "
+        f"{values.get('requests', 0)} requests to models",
     }
     yield from (f"- {name}: {plain(text)}" for name, text in told.items() if text)
     yield ""
@@ -60,9 +62,18 @@ def _events(events: Sequence[RunEvent]) -> Iterator[str]:
         told = f"worker {data['worker']}, fence {data['fence']}, model {data['model']}"
         yield f"- start {number}: {plain(told)}"
     yield from ("", f"## Events ({len(events)})", "")
+    last = ""
     for event in events:
-        yield f"- #{event.seq} {plain(event.type + ' ' + event.data.get('node', ''))}"
+        again = " after a retry" if last == "run_failed" else ""
+        yield f"- #{event.seq} {plain(f'{event.type}{again} {_of(event.data)}')}"
+        last = event.type
     yield ""
+
+
+def _of(data: Mapping[str, Any]) -> str:
+    """What tells two events of a kind apart."""
+    told = [data[name] for name in _APART if name in data]
+    return ": ".join(map(str, told))
 
 
 def plain(text: str) -> str:

@@ -69,7 +69,7 @@ def test_signing_in_gives_a_cookie_that_scripts_cannot_read_and_other_sites_cann
     desk: Desk,
 ) -> None:
     signed = desk.nobody.post("/sign-in", json={"token": TOKENS[ANN]})
-    assert signed.status_code == 204
+    assert (signed.status_code, signed.json()) == (200, {"user": "ann"})
     cookie = signed.headers["set-cookie"]
     assert {"HttpOnly", "SameSite=strict"} <= set(cookie.split("; "))
     assert TOKENS[ANN] not in cookie
@@ -77,6 +77,11 @@ def test_signing_in_gives_a_cookie_that_scripts_cannot_read_and_other_sites_cann
     assert desk.nobody.get("/runs").status_code == 200
     desk.nobody.post("/sign-out")
     assert desk.nobody.get("/runs").status_code == 401
+
+
+def test_blanks_around_a_token_are_none_of_it(desk: Desk) -> None:
+    assert desk.nobody.post("/sign-in", json={"token": f" {TOKENS[ANN]}\n"}).status_code == 200
+    assert desk.nobody.get("/runs").status_code == 200
 
 
 def test_a_wrong_token_signs_nobody_in(desk: Desk) -> None:

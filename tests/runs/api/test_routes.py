@@ -39,22 +39,22 @@ def test_a_question_of_1_to_1000_characters_is_taken(length: int, letter: str, d
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({}, "body.question"),
-        ({"question": ""}, "body.question"),
-        ({"question": " \t\n"}, "body.question"),
-        ({"question": "x" * 1_001}, "body.question"),
-        ({"question": "a\x00b"}, "body.question"),
-        ({"question": HALF}, "body.question"),
-        ({"question": 7}, "body.question"),
-        ({**ASKED, "rounds": 0}, "body.rounds"),
-        ({**ASKED, "rounds": 9}, "body.rounds"),
-        ({**ASKED, "rounds": "3"}, "body.rounds"),
-        ({**ASKED, "rounds": True}, "body.rounds"),
-        ({**ASKED, "rounds": 1.5}, "body.rounds"),
-        ({**ASKED, "rounds": 10**30}, "body.rounds"),
-        ({**ASKED, "model": ""}, "body.model"),
-        ({**ASKED, "model": "no such model"}, "body.model"),
-        ({**ASKED, "id": "x" * 101}, "body.id"),
+        ({}, "question"),
+        ({"question": ""}, "question"),
+        ({"question": " \t\n"}, "question"),
+        ({"question": "x" * 1_001}, "question"),
+        ({"question": "a\x00b"}, "question"),
+        ({"question": HALF}, "question"),
+        ({"question": 7}, "question"),
+        ({**ASKED, "rounds": 0}, "rounds"),
+        ({**ASKED, "rounds": 9}, "rounds"),
+        ({**ASKED, "rounds": "3"}, "rounds"),
+        ({**ASKED, "rounds": True}, "rounds"),
+        ({**ASKED, "rounds": 1.5}, "rounds"),
+        ({**ASKED, "rounds": 10**30}, "rounds"),
+        ({**ASKED, "model": ""}, "model"),
+        ({**ASKED, "model": "no such model"}, "model"),
+        ({**ASKED, "id": "x" * 101}, "id"),
         ({**ASKED, "hunter2": 1}, "a field that is not known"),
         ([], "body"),
         ("hunter2", "body"),
@@ -74,7 +74,7 @@ def test_what_is_malformed_is_told_by_its_place_and_not_repeated(
 
 def test_a_blank_question_is_told_to_a_person_and_not_to_a_programmer(desk: Desk) -> None:
     message = desk.ann.post("/runs", json={"question": "  "}).json()["error"]["message"]
-    assert message == "body.question: it is blank, or has a character that is not taken here"
+    assert message == "question: it is blank, or has a character that is not taken here"
 
 
 @pytest.mark.parametrize(
@@ -142,6 +142,16 @@ def test_the_list_has_the_newest_runs_first_and_at_most_50(desk: Desk) -> None:
     listed = [run["id"] for run in desk.ann.get("/runs").json()]
     assert listed == runs[:1:-1]
     assert desk.bob.get("/runs").json() == []
+
+
+def test_the_runs_before_the_oldest_of_a_list_are_the_next_list(desk: Desk) -> None:
+    runs = [desk.begun() for _ in range(52)]
+    older = [run["id"] for run in desk.ann.get(f"/runs?before={runs[2]}").json()]
+    assert older == runs[1::-1]
+    assert desk.ann.get(f"/runs?before={runs[0]}").json() == []
+    assert desk.bob.get(f"/runs?before={runs[2]}").status_code == 404
+    for name, status in (("x", 404), ("x" * 101, 422), ("a%00", 422)):
+        assert desk.ann.get(f"/runs?before={name}").status_code == status
 
 
 def test_a_run_of_another_kind_is_no_discussion(desk: Desk) -> None:

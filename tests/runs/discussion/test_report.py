@@ -115,7 +115,8 @@ def test_an_audit_finds_who_said_and_did_what_in_which_order_and_what_it_cost() 
             "- State: completed",
             "- Model: fake",
             "- End: consensus",
-            f"- Cost: {run.result['tokens']} tokens, {run.result['requests']} requests to models",
+            "- Cost of the steps that are kept: "
+            f"{run.result['tokens']} tokens, {run.result['requests']} requests to models",
             "- The user's budget: 5,000",
             "- What is the budget? -\\> 6,000",
             "2. **proposer** (tools: create_ticket, send_mail): Plan v1: one service, one "
@@ -141,5 +142,20 @@ def test_a_failed_run_tells_its_error_and_what_was_done_before() -> None:
         run = await table.until(await table.submit(model="fake-broken"), "failed")
         told = report(run, {}, await table.events(run))
         assert "- Error: QUOTA_EXCEEDED: the demo model has no quota left" in told.splitlines()
+
+    at_table(program)
+
+
+def test_a_failure_that_was_mended_stays_in_the_report_with_its_retry() -> None:
+    async def program(table: Table) -> None:
+        table.worker("a")
+        run = await table.until(await table.submit(model="fake-broken"), "failed")
+        await table.store.retry(run.run_id, run.owner, model="fake")
+        run = await table.until(run, "completed")
+        told = report(run, {}, await table.events(run)).splitlines()
+        failed = next(n for n, line in enumerate(told) if " run_failed" in line)
+        assert told[failed].endswith("QUOTA_EXCEEDED: the demo model has no quota left")
+        assert told[failed + 1].endswith("run_started after a retry 2")
+        assert "- #2 run_started 1" in told
 
     at_table(program)
