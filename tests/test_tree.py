@@ -157,13 +157,13 @@ def code_lines(path: pathlib.Path) -> int:
 ROOM = {
     "recovery": 3_188,
     "simulation": 2_040,
-    "teaching": 3_250,
-    "scenarios": 3_025,
-    "providers": 760,
+    "teaching": 3_288,
+    "scenarios": 3_046,
+    "providers": 761,
     "services": 1_423,
     "commands": 874,
     "stores": 608,
-    "runs": 2_660,
+    "runs": 2_732,
     "": 58,
 }
 

@@ -113,8 +113,9 @@ def end_with_parent() -> None:
 
 
 def _watch_the_pipe() -> None:
-    sys.stdin.buffer.read()  # returns when the parent is gone or has closed it
-    os._exit(0)
+    while os.read(0, 65_536):  # not by sys.stdin, whose lock an end of this process would wait for
+        pass
+    os._exit(0)  # the parent is gone, or has closed it
 
 
 def _watch_the_parent(parent: int) -> None:

@@ -45,4 +45,10 @@ def message(error: BaseException) -> str:
 
 def short(told: Mapping[str, Any]) -> dict[str, Any]:
     """What an event tells: no text of it is longer than `MOST`."""
-    return {name: text[:MOST] if isinstance(text, str) else text for name, text in told.items()}
+    return {name: _cut(value) for name, value in told.items()}
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_cut(each) for each in value]
+    return value[:MOST] if isinstance(value, str) else value

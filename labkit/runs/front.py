@@ -67,15 +67,18 @@ class Front(Database):
         return run_of(row)
 
     async def runs(
-        self, owner: Owner, *, before: str | None = None, most: int = MOST
+        self, owner: Owner, *, job: str | None = None, before: str | None = None, most: int = MOST
     ) -> list[AgentRun]:
         """The newest runs of an owner, or those older than `before`, the newest first.
 
+        `job`: only runs of this.
         Raises `UnknownRun` for a `before` that is none of the owner's.
         """
         wants(Owner, owner=owner)
         wants(int, most=most)
         mine = (RUNS.c.tenant == owner.tenant) & (RUNS.c.user == owner.user)
+        if job is not None:
+            mine &= RUNS.c.job == job
         age = RUNS.c.created, RUNS.c.run_id  # some were made at the same moment
         if before is not None:
             mark = await self.get(before, owner)

@@ -27,12 +27,27 @@ def goes_on_with(events: Sequence[Event]) -> Fact:
 
 
 def model_requests(events: Sequence[Event]) -> Fact:
-    """How often a model was asked, thrown-away answers included."""
-    asked = [event for event in events if event.kind == "asked"]
+    """How often a model was asked, thrown-away answers included; the first one too many decides."""
+    asked = [event.index for event in events if event.kind == "asked"]
+    decided = _asked_again(events) or asked[-1]
     for most, told in ((10, "10"), (11, "11"), (13, "12 or 13")):
         if len(asked) <= most:
-            return Fact(told, asked[-1].index)
-    return Fact("14 or more", asked[13].index)
+            return Fact(told, decided)
+    return Fact("14 or more", decided)
+
+
+def _asked_again(events: Sequence[Event]) -> int | None:
+    """The first request for a step for which a model was asked before."""
+    newest, last, asked = 0, dict[str, int](), set[int]()
+    for event in events:
+        if event.kind in ("checkpoint", "copied"):
+            newest = last[event["by"]] = event["step"]
+        elif event.kind == "asked":
+            step = last.get(event.actor, newest)
+            if step in asked:
+                return event.index
+            asked.add(step)
+    return None
 
 
 DURABLE_FACTS: Final[Mapping[str, Callable[[Sequence[Event]], Fact]]] = {

@@ -46,6 +46,10 @@ class NotedSaver(InMemorySaver):
     who: str = ""
     note: Callable[..., object] = staticmethod(lambda kind, **data: None)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: dict[tuple[str, str], int] = {}  # of each thread and checkpoint
+
     async def aput(self, config: Any, checkpoint: Any, metadata: Any, versions: Any) -> Any:
         """As it is, at the other end of a line."""
         await asyncio.sleep(LINE)
@@ -53,6 +57,7 @@ class NotedSaver(InMemorySaver):
         there = {each for space in self.storage.values() for ids in space.values() for each in ids}
         kind = "copied" if checkpoint["id"] in there else "checkpoint"
         kept = await super().aput(config, checkpoint, metadata, versions)
+        self.steps[thread, checkpoint["id"]] = metadata["step"]
         self.note(kind, thread=thread, step=metadata["step"], by=self.who)
         await asyncio.sleep(LINE)
         return kept
@@ -93,12 +98,17 @@ class NotesRecall(Memories):
 
 
 class NotesSteps(NotedStore):
-    """A run store that tells of each step its name."""
+    """A run store that tells of each step its name, and which checkpoint the row names."""
+
+    steps: Mapping[tuple[str, str], int]
 
     def _told(
         self, connection: sa.Connection, row: sa.Row[Any], event: str, data: dict[str, Any]
     ) -> AgentRun:
         run = super()._told(connection, row, event, data)
+        if named := run.checkpoint:
+            step = self.steps[named["thread"], named["id"]]
+            self._done[-1][1]["names"] = f"{named['thread']} step {step}"
         if "node" in data:
             self._done.append(("step", {"run": row.run_id, "by": self.who, "node": data["node"]}))
         return run
@@ -125,12 +135,13 @@ class RoundTable(Floor):
     ) -> None:
         told = {part: getattr(naive_talks, name) for part, name in (naive or {}).items()}
         kinds: tuple[type, ...] = (NotesSteps, told.pop("store", NotedStore))
-        super().__init__(script, observe, store=type("TalkStore", kinds, {}), **how)
+        self._saver = NotedSaver()
+        self._saver.note = observe.of("checkpoints")
+        kind = type("TalkStore", kinds, {"steps": self._saver.steps})
+        super().__init__(script, observe, store=kind, **how)
         kinds = (NotesRecall, told.pop("memories", Memories))
         make: Any = type("NotedMemories", kinds, {"note": staticmethod(observe.of("memories"))})
         self._memories = make(InMemoryStore(), partial(completed, self.store))
-        self._saver = NotedSaver()
-        self._saver.note = observe.of("checkpoints")
         self._job = partial(discuss, **told)
         numbers = partial(next, itertools.count(1))
         self._model: dict[str, Any] = {"pause": pause, "drifts": numbers if drifts else None}

@@ -6,7 +6,7 @@ What is right in a case is what labkit's own discussion makes of it.
 """
 
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from copy import deepcopy
 from typing import Any, Final
 
 from labkit.recovery.run_states import COMPLETED
@@ -17,25 +17,23 @@ from .tried import Tried, same
 
 def _go_on(go_on: Any, case: Mapping[str, Any]) -> Tried:
     """`case`: what the row names, the checkpoints in order of arrival, and the fence."""
-    named, fence = case.get("named"), case["fence"]
+    named, fence = case["named"], case["fence"]
     got = go_on(named, list(case["checkpoints"]), fence)
     return same(got, (named, f"run-1/{fence}"))
 
 
 def _may_run(may_run: Any, case: Mapping[str, Any]) -> Tried:
-    """`case`: a call, what the person saw of it, their word, and the time."""
-    call = {"tool": "refund", "until": 100.0, "arguments": case["call"]}
-    seen = {**call, "arguments": case.get("seen", case["call"])}
-    word = {"answer": case["answer"], "digest": digest(seen)}
-    got = may_run(SimpleNamespace(**call), word, case["now"], digest)
-    return same(got, allowed(call, word, case["now"]))
+    """`case`: a call, a person's word and what they saw of the call, and the time."""
+    call, now = case["call"], case["now"]
+    word = {"answer": case["word"]["answer"], "digest": digest(case["word"]["digest_of"])}
+    return same(may_run(deepcopy(call), dict(word), now, digest), allowed(call, word, now))
 
 
 def _counts(counts: Any, case: Mapping[str, Any]) -> Tried:
     """`case`: the thread in which a fact was kept, and the row of its run."""
-    row = SimpleNamespace(**case["row"])
-    own = row.status == COMPLETED and case["thread"] == row.thread
-    return same(counts(case["thread"], row), own)
+    thread, row = case["thread"], case["row"]
+    own = row["status"] == COMPLETED and thread == row["thread"]
+    return same(counts(thread, dict(row)), own)
 
 
 DURABLE_TRIALS: Final[Mapping[str, Callable[[Any, Any], Tried]]] = {

@@ -49,6 +49,8 @@ def check(name: str, learners: Any = None) -> Checked:
     if "script" not in found["name"] and not callable(learners):
         return Checked(f"{name}: give it a function: {found['name']}")
     for case in found["cases"]:
+        if "none" in found:
+            case = dict.fromkeys(found["none"]) | case
         try:
             wrong, run = trial(learners, deepcopy(case))  # it may be changed there
         except Exception as raised:

@@ -125,6 +125,8 @@ class Panel(TwoForms):
     ) -> Any:
         """A control whose value goes to `act` when the reader changes it."""
         style = {"description_width": "100px"}
+        if kind is ipw.ToggleButtons:
+            style["button_width"] = "auto"  # of its words
         made = kind(description=label, layout={"width": width}, style=style, **more)
         run = heard(lambda change: act(change["new"]), self._message, "working…")
 

@@ -1,6 +1,7 @@
 """The form of a prediction table: a choice a cell, a button that grades, and steps to each miss.
 
-The answers live in the `Predictions`; the form only shows them and passes choices on.
+The answers live in the `Predictions`; the form only shows them and passes choices on. Where there
+is no room beside a question, its list stands below it.
 """
 
 from functools import partial
@@ -15,6 +16,13 @@ from .stepper import stepper
 KEYS: Final = (
     "By keyboard: Tab to a list, Space opens it, arrows and Enter choose; letters are JupyterLab's."
 )
+_STYLE: Final = """<style>
+.labkit-predict .widget-label {white-space: normal; height: auto; max-width: 100%; flex: 0 1 auto}
+.labkit-predict .widget-button {white-space: normal; height: auto; max-width: 100%}
+.labkit-predict .widget-dropdown {flex-wrap: wrap}
+.labkit-predict .widget-dropdown > .widget-label {text-align: left}
+.labkit-predict .widget-dropdown > select {flex: 1 1 18em}
+</style>"""
 
 
 class Form:
@@ -32,7 +40,9 @@ class Form:
                 self._choices[row, column] = self._choice(number, (row, column))
                 parts.append(self._choices[row, column])
         parts.append(button("Grade my answers", "Run each row", self._grade, self._message))
-        self.box = ipw.VBox([*parts, self._message, self._graded, self._steps, self._place])
+        parts += [self._message, self._graded, self._steps, self._place, html(_STYLE)]
+        self.box = ipw.VBox(parts)
+        self.box.add_class("labkit-predict")
         model.observe(heard(self._follow, self._message), "given")
 
     def _choice(self, number: int, cell: Cell) -> Any:
@@ -43,7 +53,7 @@ class Form:
             value=self._model.given.get(cell, ""),
             description=f"{number}. {column['words']}",
             style={"description_width": "26em"},
-            layout={"width": "54em", "max_width": "100%"},
+            layout={"width": "54em", "max_width": "100%", "height": "auto"},
         )
         made.observe(heard(partial(self._chosen, cell), self._message), "value")
         return made

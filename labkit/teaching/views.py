@@ -53,11 +53,13 @@ def run_text(run: Run) -> str:
     for told, most in ((effects, MOST_EFFECTS), (findings, MOST_FINDINGS)):
         if len(told) > most:
             told[most:] = [f"and {len(told) - most} more"]
+    watched = has_page(run)
     sections = {
         "outcome": _outcome(run),
-        "requests": [_requests(run)],
-        "page": page(run.segments, "nothing"),
-        "effects": effects,
+        "claims": _claims(run),
+        "requests": _requests(run),
+        "page": page(run.segments, "nothing") if watched else [],
+        "effects": effects if effects or watched else ["none"],
         "findings": findings if run.scenario.judges else ["none: this scenario has no judges"],
         "faults": [_fault(fault, run) for fault in run.faults],
     }
@@ -136,10 +138,20 @@ def _outcome(run: Run) -> list[str]:
     return [f"{how}, at {seconds(run.time)}", *notes, *map(printable, inner)]
 
 
-def _requests(run: Run) -> str:
+def _claims(run: Run) -> list[str]:
+    """How often workers have claimed runs of a store, where there is one."""
+    claims = [e for e in run.trace if (e.actor, e.kind) == ("store", "claimed")]
+    return [f"{len(claims)}, by {', '.join(sorted({e['by'] for e in claims}))}"] if claims else []
+
+
+def _requests(run: Run) -> list[str]:
+    """Those to models, or to the one provider that a page waits for; workers may have neither."""
+    if asked := sum(event.kind == "asked" for event in run.trace):
+        return [f"{asked} to models"]
     waited = sum(event["seconds"] for event in run.trace if event.kind == "wait")
     wait = f"; the client asked to wait {seconds(waited)} in all" if waited else ""
-    return f"{sum(event.kind == 'request' for event in run.trace)}{wait}"
+    made = sum(event.kind == "request" for event in run.trace)
+    return [f"{made}{wait}"] if made or has_page(run) else []
 
 
 def _fault(fault: Fault, run: Run) -> str:

@@ -4,6 +4,7 @@ with closing(RunService(folder)) as service:
     service.address                 # under a path, as behind a proxy
     service.release("critic a")     # what "[hold critic a]" in a question has held
     service.stop()
+    service.fill("user-1", ["Which stack?"])        # while it is stopped
     service.start()                 # on the same port and database
 
 A question with "[html]" has the proposer say `HOSTILE`.
@@ -15,6 +16,7 @@ import asyncio
 import pathlib
 import re
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -23,7 +25,8 @@ from langchain_core.outputs import ChatResult
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from labkit.providers.server import hosting, listen
-from labkit.runs.api.access import Access, users_of
+from labkit.recovery.stream.record import Owner
+from labkit.runs.api.access import TENANT, Access, users_of
 from labkit.runs.api.app import application
 from labkit.runs.discussion.models import DemoModel, Models
 from labkit.runs.discussion.opening import open_discussion
@@ -62,6 +65,7 @@ class RunService:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.folder = folder
+        self._url = f"sqlite:///{folder / 'runs.db'}"
         self.port = 0
         self.start()
 
@@ -81,6 +85,24 @@ class RunService:
 
     close = stop
 
+    def fill(self, user: str, questions: list[str]) -> None:
+        """Keep runs of a user, the oldest first; those that hold nothing are cancelled.
+
+        While the service is stopped, or a worker would take them.
+        """
+        with ThreadPoolExecutor(1) as beside:  # this thread may have a loop already
+            beside.submit(
+                asyncio.run, self._fill(Owner(user=user, tenant=TENANT), questions)
+            ).result()
+
+    async def _fill(self, owner: Owner, questions: list[str]) -> None:
+        with closing(open_run_store(self._url)) as store:
+            for question in questions:
+                given = {"question": question, "rounds": 3}
+                run = await store.submit("discussion", given, owner=owner, model="fake")
+                if "[hold" not in question:
+                    await store.cancel(run.run_id, owner)
+
     def release(self, name: str) -> None:
         """Let a model go on that is held, or will be."""
         self._loop.call_soon_threadsafe(lambda: self._gates[name].set())
@@ -95,11 +117,10 @@ class RunService:
         await self._app({**scope, "path": scope["path"].removeprefix(UNDER)}, receive, send)
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
-        url = f"sqlite:///{self.folder / 'runs.db'}"
         worker = new_worker()
-        with closing(open_run_store(url)) as store:
+        with closing(open_run_store(self._url)) as store:
             async with open_discussion(
-                url,
+                self._url,
                 store,
                 ledger=str(self.folder / "effects.db"),
                 worker=worker,

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.browser
 
 CLARIFY = "[needs clarification] Build us a website"
 A_RUN = re.compile(r"/runs/\w+$")
+THE_LIST = re.compile(r"/runs$")
 APPROVE = "[needs approval] [needs approval] Tell the team"
 
 
@@ -94,6 +95,28 @@ class Reader:
     def looks_again(self) -> None:
         """Come back to the page from another tab."""
         self.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+    def hides(self, hidden: bool) -> None:
+        """Turn to another tab of the browser, or come back."""
+        told = json.dumps(hidden)
+        self.page.evaluate(
+            f"Object.defineProperty(document, 'hidden', {{value: {told}, configurable: true}})"
+        )
+        self.looks_again()
+
+    def list_is_read(self) -> None:
+        """Wait until the list has been read by itself, from the question to the answer."""
+        for _ in range(2):  # the first may have been asked for before
+            with self.page.expect_response(THE_LIST):
+                pass
+
+    def posts(self, service: RunService, path: str, **body: Any) -> Any:
+        """Do something beside the page."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        address = f"{service.address}{path}"
+        answer = httpx.post(address, json=body, headers=headers, trust_env=False)
+        assert answer.is_success, answer.text
+        return answer.json()
 
     @contextmanager
     def streams(self, address: str) -> Iterator[None]:
@@ -186,6 +209,7 @@ def test_a_run_goes_on_after_the_service_was_stopped_and_started(
         after = reader.settles()
         assert (after.count("Worker"), after.count("Proposer")) == (2, 2)
         expect(reader.page.locator("#connection")).to_be_empty()
+        expect(told).to_be_empty()
         expect(reader.page.get_by_label("Question")).to_have_value("And then?")
         reader.page.goto("about:blank")  # else the service waits for who still watches
 
@@ -230,6 +254,7 @@ def test_without_a_mouse_it_asks_is_answered_and_the_report_is_read(
     tab_to("#memories [value=correct]")
     keyboard.press("Enter")
     expect(page.locator("#memories [value=correct]")).to_be_hidden()
+    expect(page.locator("#memories .saved")).to_have_text("Saved.")
     page.reload()
     expect(page.locator("#memories textarea")).to_have_value("The user's budget: 5,000 in all")
 
@@ -250,6 +275,7 @@ def test_a_run_that_failed_succeeds_with_another_model(reader: Reader, service: 
     after = reader.settles()
     assert after[: len(before)] == before
     assert after.count("Proposer") == 2  # the first one was kept
+    expect(reader.row("You").last).to_contain_text("had it tried again.")
 
 
 def test_a_second_run_uses_the_memory_which_is_gone_after_it_was_deleted(
@@ -296,6 +322,9 @@ def test_html_in_a_question_and_in_a_models_words_stays_text(
 
 def test_what_is_approved_is_shown_to_the_letter(reader: Reader, service: RunService) -> None:
     arguments = '{"to": 12345678901234567890, "share": 1.0, "note": "\\u202eyes\\u200b <b>"}'
+    unseen = ("a0", "2003", "fe0f", "e0101", "3164", "115f", "ffa0", "17b4", "180b", "34f", "2800")
+    hidden = json.dumps("".join(chr(int(each, 16)) for each in unseen))
+    arguments = f'{arguments[:-1]}, "hidden": {hidden}}}'
 
     def with_a_call(route: Any) -> None:
         run = route.fetch().json()
@@ -307,8 +336,10 @@ def test_what_is_approved_is_shown_to_the_letter(reader: Reader, service: RunSer
     reader.opens(service)
     reader.page.route(A_RUN, with_a_call)
     reader.asks("Which stack?")
+    expect(reader.page.locator(".until")).to_contain_text("after that the tool does not run.")
     shown = reader.page.locator(".arguments")
-    for text in ("12345678901234567890", "1.0", r"\u{202e}yes\u{200b} <b>"):
+    told = "".join(f"\\u{{{each}}}" for each in unseen)
+    for text in ("12345678901234567890", "1.0", r"\u{202e}yes\u{200b} <b>", told):
         expect(shown).to_contain_text(text)
 
 
@@ -336,8 +367,11 @@ def test_two_approvals_stand_side_by_side_and_each_is_told_by_its_id(
     report = reader.context.request.get(f"{reader.page.url.replace('#', 'runs/')}/report").text()
     assert "send_mail: not run" in report
     events = reader.page.locator(".events")
-    expect(events).to_contain_text("approved ask-1.")
-    expect(events).to_contain_text("rejected ask-2.")
+    expect(events).to_contain_text("approved create_ticket, ask-1.")
+    expect(events).to_contain_text("rejected send_mail, ask-2.")
+    reader.page.reload()  # then the events alone know the tools
+    expect(events).to_contain_text("approved create_ticket, ask-1.")
+    expect(events).to_contain_text("rejected send_mail, ask-2.")
 
 
 def test_the_digest_that_is_sent_is_that_of_what_is_shown(
@@ -377,6 +411,40 @@ def test_a_question_takes_no_focus_from_who_is_typing(reader: Reader, service: R
     expect(reader.page.get_by_label("Question")).to_have_value("And then?")
 
 
+def test_what_another_tab_has_answered_is_told_and_what_was_typed_stays(
+    reader: Reader, service: RunService
+) -> None:
+    reader.opens(service)
+    reader.asks(f"{CLARIFY} [hold proposer {reader.name}]")
+    mine = reader.page.get_by_label("What is the budget?")
+    mine.fill("about 5,0")
+    run = reader.page.url.rpartition("#")[2]
+    reader.posts(service, f"runs/{run}/input", answer="7,000")
+    told = reader.page.locator(".asked .told")
+    expect(told).to_have_text("This was answered elsewhere.")
+    service.release(f"proposer {reader.name}")
+    reader.sees("Done")
+    expect(told).to_have_text("This was answered elsewhere.")
+    expect(mine).to_have_value("about 5,0")
+
+
+def test_an_answer_that_was_taken_though_nobody_said_so_is_told_as_yours(
+    reader: Reader, service: RunService
+) -> None:
+    def lose(route: Any) -> None:
+        route.fetch()
+        route.abort()
+
+    reader.opens(service)
+    reader.asks(f"{CLARIFY} [hold proposer {reader.name}]")
+    reader.page.route("**/input", lose)
+    reader.page.get_by_label("What is the budget?").fill("5,000")
+    reader.button("Answer").click()
+    expect(reader.page.locator(".asked .told")).to_have_text("You answered: 5,000")
+    service.release(f"proposer {reader.name}")
+    reader.sees("Done")
+
+
 def test_to_cancel_takes_a_second_step(reader: Reader, service: RunService) -> None:
     reader.opens(service)
     reader.asks(f"Which stack? [hold critic {reader.name}]")
@@ -390,6 +458,122 @@ def test_to_cancel_takes_a_second_step(reader: Reader, service: RunService) -> N
     reader.button("Yes, cancel it").press("Enter")
     reader.sees("Cancelled.")
     assert len(reader.sent_to("/cancel")) == 1
+
+
+# --- the list of runs
+
+
+def test_what_changes_elsewhere_is_seen_in_the_list_without_a_click(
+    reader: Reader, service: RunService
+) -> None:
+    reader.opens(service)
+    reader.asks(f"{CLARIFY} [hold coordinator {reader.name}]")
+    reader.asks("Which stack?")
+    reader.sees("Done")
+    reader.page.get_by_label("Question").press_sequentially("And")
+    service.release(f"coordinator {reader.name}")
+    lines = reader.page.locator("#runs li")
+    expect(lines).to_contain_text(["Done: they agree.", "It waits for you."])
+    reader.posts(service, "runs", question="From another tab?")
+    expect(lines).to_contain_text(["From another tab?", "Which stack?", "Build us a website"])
+    reader.page.keyboard.type(" then?")
+    expect(reader.page.get_by_label("Question")).to_have_value("And then?")
+
+
+def test_a_list_that_has_not_changed_is_not_written_anew(
+    reader: Reader, service: RunService
+) -> None:
+    reader.opens(service)
+    reader.asks("Which stack?")
+    reader.sees("Done")
+    expect(reader.page.locator("#runs li")).to_contain_text(["Done: they agree."])
+    reader.list_is_read()
+    reader.page.evaluate("""() => {
+        window.written = 0;
+        const watch = { subtree: true, childList: true, characterData: true };
+        new MutationObserver(() => window.written++).observe(document.querySelector("#runs"), watch)
+    }""")
+    reader.list_is_read()
+    assert reader.page.evaluate("window.written") == 0
+
+
+def test_a_page_that_is_hidden_reads_no_list_and_reads_it_when_it_is_back(
+    reader: Reader, service: RunService
+) -> None:
+    read: list[str] = []
+    reader.page.clock.install()
+    reader.opens(service)
+    expect(reader.page.locator("main")).to_be_visible()
+    reader.list_is_read()
+    reader.hides(True)
+    reader.page.on("request", lambda request: read.append(request.url))
+    reader.page.clock.run_for(60_000)
+    assert read == []
+    with reader.page.expect_response(THE_LIST):
+        reader.hides(False)
+
+
+@pytest.fixture
+def filled(reader: Reader, tmp_path: pathlib.Path) -> Iterator[RunService]:
+    """A service with 53 runs of the reader; the second oldest, Number 1, goes on to ask."""
+    with closing(RunService(tmp_path)) as service:
+        service.stop()
+        questions = [f"Number {number}?" for number in range(53)]
+        questions[1] += f" {CLARIFY} [hold coordinator a]"
+        service.fill(f"user-{reader.name}", questions)
+        service.start()
+        yield service
+        reader.page.goto("about:blank")  # else the service waits for who still watches
+
+
+def test_older_runs_are_found_and_stay_when_the_list_is_read_again(
+    reader: Reader, filled: RunService
+) -> None:
+    reader.opens(filled)
+    lines = reader.page.locator("#runs li")
+    expect(lines).to_have_count(50)
+    expect(lines.last).to_contain_text("Number 3?")
+    reader.button("Older runs").press("Enter")
+    expect(lines).to_have_count(53)
+    expect(lines.last).to_contain_text("Number 0?")
+    expect(lines.nth(50).locator("a")).to_be_focused()
+    expect(reader.button("Older runs")).to_be_hidden()
+    reader.posts(filled, "runs", question="One more?")
+    expect(lines.first).to_contain_text("One more?")
+    expect(lines).to_have_count(54)
+    title = reader.page.get_by_role("heading", name="What it remembers")
+    assert title.bounding_box()["y"] < reader.page.viewport_size["height"]
+    reader.picture("many")
+
+
+def test_an_older_run_that_has_not_ended_is_read_again_too(
+    reader: Reader, filled: RunService
+) -> None:
+    reader.opens(filled)
+    reader.button("Older runs").click()
+    lines = reader.page.locator("#runs li")
+    expect(lines).to_have_count(53)
+    filled.release("coordinator a")
+    expect(lines.nth(51)).to_contain_text("It waits for you.")
+    expect(lines).to_have_count(53)
+
+
+def test_in_one_column_the_open_run_and_what_it_asks_come_first(
+    reader: Reader, service: RunService
+) -> None:
+    reader.page.set_viewport_size({"width": 400, "height": 800})
+    reader.opens(service)
+    reader.asks(CLARIFY)
+    asked = reader.page.get_by_label("What is the budget?")
+    expect(asked).to_be_visible()
+    question = reader.page.get_by_label("Question")
+    assert asked.bounding_box()["y"] < question.bounding_box()["y"]
+    order = "[...document.querySelectorAll('main textarea')].map((it) => it.id)"
+    assert reader.page.evaluate(order)[1] == "question"  # for the keyboard as well
+    reader.picture("narrow")
+    reader.page.set_viewport_size({"width": 1200, "height": 800})
+    expect(reader.page.locator("#ask + #place")).to_have_count(1)
+    assert asked.bounding_box()["y"] > question.bounding_box()["y"]
 
 
 # --- nothing is lost
@@ -450,8 +634,7 @@ def test_a_session_that_ends_in_the_middle_keeps_what_was_typed(
     reader.context.clear_cookies()
     reader.button("Ask").click()
     expect(reader.page.get_by_label("Token")).to_be_focused()
-    reader.button("Answer").click()
-    expect(reader.page.locator(".asked .told")).not_to_be_empty()
+    expect(reader.page.locator("main")).to_be_hidden()
     reader.picture("session-ended")
     reader.signs_in()
     expect(reader.page.get_by_label("Question")).to_have_value("And then?")
@@ -588,7 +771,86 @@ def test_who_reads_too_many_streams_is_told_so_and_reads_on_when_there_is_room(
     reader.sees("Done: they agree.")
 
 
+def test_while_nothing_answers_it_is_told_what_is_surely_true_and_not_after_that(
+    reader: Reader, service: RunService
+) -> None:
+    reader.opens(service)
+    reader.asks(f"Which stack? [hold critic {reader.name}]")
+    expect(reader.row("Proposer")).to_have_count(1)
+    reader.context.set_offline(True)
+    reader.button("Cancel this run").click()
+    reader.button("Yes, cancel it").click()
+    told = reader.page.locator(".cancel .told")
+    expect(told).to_contain_text("This may not have been done")
+    line = reader.page.locator("#connection")
+    expect(line).to_contain_text("it goes on when a service is there")
+    reader.context.set_offline(False)
+    expect(told).to_be_empty()
+    expect(line).to_be_empty()
+    service.release(f"critic {reader.name}")
+    reader.sees("Done")
+
+
+def test_a_run_that_cannot_be_read_now_is_marked_and_told_and_shown_later(
+    reader: Reader, service: RunService
+) -> None:
+    reader.opens(service)
+    reader.asks("Which stack?")
+    reader.asks("Which one?")
+    reader.sees("Done")
+    reader.context.set_offline(True)
+    link = reader.page.locator("#runs a", has_text="Which stack?")
+    link.click()
+    expect(reader.page.locator("#place")).to_contain_text("This run cannot be read now.")
+    expect(reader.page.locator("#runs [aria-current]")).to_contain_text(["Which stack?"])
+    reader.picture("unread")
+    reader.context.set_offline(False)
+    expect(reader.page.locator("article h2")).to_have_text("Which stack?")
+    expect(reader.page.locator("article .words")).to_be_focused()
+
+
+def test_a_model_that_fails_is_not_proposed_for_the_next_question(
+    reader: Reader, service: RunService
+) -> None:
+    reader.opens(service)
+    model = reader.page.get_by_label("Model", exact=True)
+    expect(reader.page.locator("#known")).to_have_text("Models: fake, fake-slow, fake-broken.")
+    reader.asks("Which stack?", model="fake-broken")
+    reader.sees("Failed.")
+    expect(model).to_have_value("fake")
+    expect(reader.page.get_by_label("Go on with the model")).to_have_value("fake")
+    reader.page.reload()
+    expect(model).to_have_value("fake")
+
+
 # --- whose it is
+
+
+def test_after_a_session_another_user_finds_nothing_of_the_first(
+    reader: Reader, service: RunService, tokens: Iterator[str]
+) -> None:
+    page = reader.page
+    reader.opens(service)
+    expect(page.locator("#who")).to_have_text(f"Signed in as user-{reader.name}")
+    reader.asks("A secret plan?")
+    reader.sees("Done")
+    page.get_by_label("Question").fill("And then?")
+    reader.context.clear_cookies()
+    reader.looks_again()
+    expect(page.get_by_label("Token")).to_be_focused()
+    expect(page.get_by_text("secret plan")).to_have_count(2)  # it is there for its own user
+    for place in page.get_by_text("secret plan").all():
+        expect(place).to_be_hidden()
+    expect(page).to_have_title("Discussions")
+    reader.picture("signed-out")
+    reader.token = next(tokens)
+    reader.signs_in()
+    expect(page.locator("#who")).to_have_text(f"Signed in as {reader.token[13:]}")
+    expect(page.locator("main")).to_be_visible()
+    expect(page.get_by_label("Question")).to_have_value("")
+    expect(page.get_by_text("secret plan")).to_have_count(0)
+    assert "#" not in page.url
+    assert page.evaluate("Object.keys(sessionStorage)") == ["user"]
 
 
 def test_the_run_of_another_is_not_found(

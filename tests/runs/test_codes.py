@@ -6,7 +6,7 @@ import pytest
 
 from labkit.recovery.errors import ProviderError
 from labkit.recovery.run_states import LeaseLost
-from labkit.runs.codes import error_code, message
+from labkit.runs.codes import error_code, message, short
 
 
 class Loud(Exception):
@@ -84,3 +84,12 @@ def test_a_message_is_short_and_no_secret_is_cut_in_half() -> None:
 
 def test_an_error_whose_words_fail_has_none() -> None:
     assert (error_code(Mute()), message(Mute())) == ("Mute", "")
+
+
+def test_no_text_of_an_event_is_long_in_a_list_either() -> None:
+    long = "x" * 100_000
+    assert short({"text": long, "tools": [long, 7], "n": 7}) == {
+        "text": "x" * 300,
+        "tools": ["x" * 300, 7],
+        "n": 7,
+    }

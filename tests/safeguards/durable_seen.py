@@ -10,6 +10,8 @@ _RIGHT: Final = f"{_JUDGES}what_is_right_is_no_finding"
 _FACTS: Final = "tests/scenarios/test_durable_facts.py::test_"
 _SHOWN: Final = "tests/scenarios/test_durable.py::test_a_scenario_shows_what_it_claims"
 _LAYERS: Final = "tests/teaching/test_layers.py::test_"
+_STRUCK: Final = f"{_LAYERS}what_struck_a_worker_what_was_refused_and_effects_have_lines"
+_VIEWS: Final = "tests/teaching/test_views.py::test_"
 _TRIALS: Final = (
     "tests/teaching/test_durable_trials.py::test_a_typical_wrong_answer_is_told_its_case"
 )
@@ -103,16 +105,87 @@ _ROWS: Final = (
     (
         "a row says whose it is where there are several",
         "teaching/layers.py",
-        "if len(runs) > 1 else",
-        "if len(runs) > 2 else",
+        "several=len(runs) > 1)",
+        "several=len(runs) > 2)",
         f"{_LAYERS}of_two_runs_each_row_says_whose_it_is",
     ),
     (
         "an exercise on approvals has a call that has changed",
         "teaching/durable_trials.py",
-        'seen = {**call, "arguments": case.get("seen", case["call"])}',
-        "seen = call",
+        'digest(case["word"]["digest_of"])',
+        "digest(call)",
         f"{_TRIALS}[-no_digest--]",
+    ),
+    (
+        "what is None is shown in the case",
+        "teaching/exercises.py",
+        'dict.fromkeys(found["none"]) | case',
+        "case | {}",
+        f"{_TRIALS}[-one_thread--]",
+    ),
+    (
+        "a row says which checkpoint it names",
+        "scenarios/round_table.py",
+        'step = self.steps[named["thread"], named["id"]]',
+        "step = max(self.steps.values())",
+        f"{_LAYERS}the_row_that_one_thread_writes_names_the_checkpoint_that_came_back",
+    ),
+    (
+        "a write that is refused has a line",
+        "teaching/layers.py",
+        '("claimed", "wrote", "refused")',
+        '("claimed", "wrote")',
+        f"{_STRUCK}[renewed_with_steps-lines0]",
+    ),
+    (
+        "what struck a worker has a line",
+        "teaching/layers.py",
+        "if event.kind in _STRUCK:",
+        "if False:",
+        f"{_STRUCK}[effect_then_killed-lines1]",
+    ),
+    (
+        "an effect has a line",
+        "teaching/layers.py",
+        'if event.actor == "ledger":',
+        "if False:",
+        f"{_STRUCK}[without_keys-lines2]",
+    ),
+    (
+        "the first request too many decides",
+        "scenarios/durable_facts.py",
+        "decided = _asked_again(events) or asked[-1]",
+        "decided = asked[-1]",
+        f"{_FACTS}the_first_request_that_is_made_again_decides_how_many_there_are[killed-5-critic]",
+    ),
+    (
+        "a run of workers has no page and no requests of a page",
+        "teaching/views.py",
+        "    watched = has_page(run)\n",
+        "    watched = True\n",
+        f"{_VIEWS}a_run_of_workers_is_told_by_its_claims_and_requests_to_models_and_has_no_page",
+    ),
+    (
+        "requests to models are counted",
+        "teaching/views.py",
+        'return [f"{asked} to models"]',
+        "return []",
+        f"{_VIEWS}a_run_of_workers_is_told_by_its_claims_and_requests_to_models_and_has_no_page",
+    ),
+    (
+        "lists stand below their questions where there is no room",
+        "teaching/prediction_form.py",
+        'self.box.add_class("labkit-predict")',
+        "pass",
+        "tests/teaching/test_predictions.py::"
+        "test_where_a_form_has_no_room_its_lists_stand_below_their_questions",
+    ),
+    (
+        "a button for a fault shows all its words",
+        "teaching/panel.py",
+        'style["button_width"] = "auto"',
+        "pass",
+        "tests/teaching/test_panel.py::test_each_button_for_a_fault_is_as_wide_as_its_words",
     ),
     (
         "who takes over copies",

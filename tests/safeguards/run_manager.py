@@ -285,8 +285,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "the texts of an event are cut",
         "labkit/runs/codes.py",
-        "text[:MOST] if isinstance(text, str) else text",
-        "text",
+        "return value[:MOST] if isinstance(value, str) else value",
+        "return value",
         f"{_DRIVEN}the_texts_of_an_event_and_a_question_are_cut",
     ),
     (

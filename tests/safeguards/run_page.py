@@ -9,6 +9,9 @@ from .kinds import Row, of_rows
 _PAGE: Final = "tests/browser/test_run_page.py::test_"
 _REFUSED: Final = f"{_PAGE}a_stream_that_is_refused_has_the_page_say_why"
 _LETTER: Final = f"{_PAGE}what_is_approved_is_shown_to_the_letter"
+_ANOTHER: Final = f"{_PAGE}after_a_session_another_user_finds_nothing_of_the_first"
+_UNREAD: Final = f"{_PAGE}a_run_that_cannot_be_read_now_is_marked_and_told_and_shown_later"
+_SURELY: Final = f"{_PAGE}while_nothing_answers_it_is_told_what_is_surely_true_and_not_after_that"
 _ENDS: Final = f"{_PAGE}a_session_that_ends_in_the_middle_keeps_what_was_typed"
 
 _LIST: Final[tuple[Row, ...]] = (
@@ -34,6 +37,13 @@ _LIST: Final[tuple[Row, ...]] = (
         _LETTER,
     ),
     (
+        "what fills no place is shown before it is approved",
+        "asks.js",
+        r"|\p{Default_Ignorable_Code_Point}|",
+        "|",
+        _LETTER,
+    ),
+    (
         "a yes carries the digest of what is shown",
         "asks.js",
         ", digest: ask.digest",
@@ -43,8 +53,8 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "no box slides under a finger",
         "asks.js",
-        '    become(card, "decided", call ? DECIDED[said] : `You answered: ${said}`);',
-        "    card.remove();",
+        "digest })) decided(card, said);",
+        "digest })) card.remove();",
         f"{_PAGE}two_approvals_stand_side_by_side_and_each_is_told_by_its_id",
     ),
     (
@@ -94,7 +104,7 @@ _LIST: Final[tuple[Row, ...]] = (
         "run.js",
         "      this.lost(why || LOST, later); // the run says why, or is followed again\n",
         "",
-        _REFUSED,
+        f"{_PAGE}who_reads_too_many_streams_is_told_so_and_reads_on_when_there_is_room",
     ),
     (
         "a stream that is refused is no lost connection",
@@ -146,10 +156,136 @@ _LIST: Final[tuple[Row, ...]] = (
         f"{_PAGE}the_token_is_kept_nowhere_and_to_sign_out_forgets_what_was_typed",
     ),
     (
+        "nothing of a user is seen after the session",
+        "page.js",
+        'find("main").hidden = find("#sign-out").hidden = true;',
+        "",
+        (_ENDS, _ANOTHER),
+    ),
+    (
+        "another user finds nothing that was typed",
+        "page.js",
+        "if (before ? before !== known.user : left) return startAnew(known.user);",
+        "",
+        _ANOTHER,
+    ),
+    (
+        "the list is read again by itself",
+        "page.js",
+        "  else run.look();\n  next(lookAgain, LOOK);\n",
+        "  else run.look();\n",
+        f"{_PAGE}what_changes_elsewhere_is_seen_in_the_list_without_a_click",
+    ),
+    (
+        "a page that is hidden asks for nothing",
+        "page.js",
+        "    clearTimeout(later);\n  } else if (signedIn) begin();",
+        "  } else if (signedIn) begin();",
+        f"{_PAGE}a_page_that_is_hidden_reads_no_list_and_reads_it_when_it_is_back",
+    ),
+    (
+        "a model that fails is not proposed again",
+        "page.js",
+        'find("#model").value = usual();',
+        "",
+        f"{_PAGE}a_model_that_fails_is_not_proposed_for_the_next_question",
+    ),
+    (
+        "older runs stay when the list is read again",
+        "runs.js",
+        "last < 0 ? [] : runs.slice(last + 1)",
+        "[]",
+        f"{_PAGE}older_runs_are_found_and_stay_when_the_list_is_read_again",
+    ),
+    (
+        "an older run that goes on is read again",
+        "runs.js",
+        "    if (at < 0) break;\n",
+        "    break;\n",
+        f"{_PAGE}an_older_run_that_has_not_ended_is_read_again_too",
+    ),
+    (
+        "what has not changed in the list is not written anew",
+        "runs.js",
+        'tell(find(".words", line), wordsOf(told));',
+        'find(".words", line).textContent = wordsOf(told);',
+        f"{_PAGE}a_list_that_has_not_changed_is_not_written_anew",
+    ),
+    (
+        "the mark goes to the run that was chosen",
+        "page.js",
+        "  mark(id);\n",
+        "",
+        _UNREAD,
+    ),
+    (
+        "a run that cannot be read is no empty place",
+        "run.js",
+        "    if (this.article === null) this.tellInstead(UNREAD);\n",
+        "",
+        _UNREAD,
+    ),
+    (
+        "that nothing answered is told no longer than that",
+        "talk.js",
+        "    answered(sent);\n",
+        "",
+        (_SURELY, f"{_PAGE}a_run_goes_on_after_the_service_was_stopped_and_started"),
+    ),
+    (
+        "where nothing was typed nothing is said of it",
+        "talk.js",
+        'find(TYPES, form) && method !== "DELETE" ? TYPED : UNSURE',
+        "TYPED",
+        _SURELY,
+    ),
+    (
+        "what another has answered is told",
+        "asks.js",
+        '    else if (said !== undefined) become(card, "elsewhere", ELSEWHERE);\n',
+        "",
+        f"{_PAGE}what_another_tab_has_answered_is_told_and_what_was_typed_stays",
+    ),
+    (
+        "an answer of one's own that was lost is told as such",
+        "asks.js",
+        " && said === sent)",
+        " && false)",
+        f"{_PAGE}an_answer_that_was_taken_though_nobody_said_so_is_told_as_yours",
+    ),
+    (
+        "an approval that is told later names its tool",
+        "events.js",
+        'if (type === "awaiting_input") this.asked(data);',
+        "",
+        f"{_PAGE}two_approvals_stand_side_by_side_and_each_is_told_by_its_id",
+    ),
+    (
+        "a run that was tried again has that told",
+        "events.js",
+        'type === "run_started" && this.last === "run_failed"',
+        "false",
+        f"{_PAGE}a_run_that_failed_succeeds_with_another_model",
+    ),
+    (
+        "in one column the open run comes first",
+        "page.js",
+        'find(narrow.matches ? "#place" : "#ask")',
+        'find("#ask")',
+        f"{_PAGE}in_one_column_the_open_run_and_what_it_asks_come_first",
+    ),
+    (
+        "a correction that was kept is told",
+        "memories.js",
+        '  find(".saved", form).textContent = "Saved.";\n',
+        "",
+        f"{_PAGE}without_a_mouse_it_asks_is_answered_and_the_report_is_read",
+    ),
+    (
         "text of an event is text",
         "events.js",
-        '[find(".who", row).textContent, find(".what", row).textContent]',
-        '[find(".who", row).textContent, find(".what", row).innerHTML]',
+        'find(".what", row).textContent = what;',
+        'find(".what", row).innerHTML = what;',
         f"{_PAGE}html_in_a_question_and_in_a_models_words_stays_text",
     ),
 )

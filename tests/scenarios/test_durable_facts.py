@@ -58,7 +58,22 @@ def test_a_step_that_was_passed_over_is_seen() -> None:
     assert goes_on_with(fewer).answer == "with the step after that"
 
 
-def test_the_fourteenth_request_decides_that_there_are_many() -> None:
-    run = labkit.simulate("durable.starts_over")
-    asked = [event.index for event in run.trace if event.kind == "asked"]
-    assert model_requests(run.trace).event == asked[13]
+@pytest.mark.parametrize(
+    ("name", "number", "role"),
+    [
+        ("killed", 5, "critic"),
+        ("between", 4, "coordinator"),
+        ("starts_over", 5, "coordinator"),
+        ("renewed_with_steps", 5, "critic"),
+        ("one_thread", 5, "critic"),
+        ("effect_then_killed", 10, "keeper"),
+    ],
+)
+def test_the_first_request_that_is_made_again_decides_how_many_there_are(
+    name: str, number: int, role: str
+) -> None:
+    """Where none is made again, it is the last one."""
+    run = labkit.simulate(f"durable.{name}")
+    asked = [event for event in run.trace if event.kind == "asked"]
+    decided = run.trace[model_requests(run.trace).event]
+    assert (asked.index(decided), decided["role"]) == (number - 1, role)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import labkit
+
 from .checking import is_told_its_case
 
 
@@ -21,38 +23,55 @@ def one_thread(named: Any, checkpoints: list[str], fence: int) -> tuple[Any, str
 
 
 def no_digest(call: Any, word: Any, now: float, digest: Any) -> bool:
-    return bool(word["answer"] == "approve" and now < call.until)
+    return bool(word["answer"] == "approve" and now < call["until"])
 
 
 def for_ever(call: Any, word: Any, now: float, digest: Any) -> bool:
-    meant = digest({"tool": call.tool, "arguments": call.arguments})
-    return bool(word["answer"] == "approve" and word["digest"] == meant)
+    return bool(word["answer"] == "approve" and word["digest"] == digest(call))
 
 
 def not_no(call: Any, word: Any, now: float, digest: Any) -> bool:
-    meant = digest({"tool": call.tool, "arguments": call.arguments})
-    return bool(word["answer"] != "reject" and word["digest"] == meant and now < call.until)
+    return bool(
+        word["answer"] != "reject" and word["digest"] == digest(call) and now < call["until"]
+    )
 
 
 def a_moment_too_long(call: Any, word: Any, now: float, digest: Any) -> bool:
-    meant = digest({"tool": call.tool, "arguments": call.arguments})
-    return bool(word["answer"] == "approve" and word["digest"] == meant and now <= call.until)
+    return bool(
+        word["answer"] == "approve" and word["digest"] == digest(call) and now <= call["until"]
+    )
 
 
 def whoever_kept_it(thread: str, row: Any) -> bool:
-    return bool(row.status == "completed")
+    return bool(row["status"] == "completed")
 
 
 def any_end(thread: str, row: Any) -> bool:
-    return row.status in ("completed", "failed") and thread == row.thread
+    return row["status"] in ("completed", "failed") and thread == row["thread"]
+
+
+def as_an_object(call: Any, word: Any, now: float, digest: Any) -> bool:
+    return bool(word["answer"] == "approve" and now < call.until)
+
+
+def test_a_call_is_a_dict_as_in_labkit_and_its_case_shows_all_of_it() -> None:
+    checked = labkit.check("10.may_run", as_an_object).text()
+    shown = "'call': {'tool': 'refund', 'arguments': {'amount': 10}, 'until': 100.0}, 'word': {"
+    assert shown in checked
+    assert "'dict' object has no attribute 'until'" in checked
 
 
 @pytest.mark.parametrize(
     ("name", "wrong", "case", "words"),
     [
         ("10.go_on", newest, "'run-1/1 step 5'], 'fence': 2", "It gives ('run-1/1 step 5', 'run-1"),
-        ("10.go_on", one_thread, "'checkpoints': [], 'fence': 1", "(None, 'run-1/1') is expected"),
-        ("10.may_run", no_digest, "'seen': {'amount': 10}, 'answer': 'approve'", "It gives True"),
+        (
+            "10.go_on",
+            one_thread,
+            "{'named': None, 'checkpoints': []",
+            "(None, 'run-1/1') is expected",
+        ),
+        ("10.may_run", no_digest, "{'amount': 10}}}, 'now': 5.0", "It gives True"),
         ("10.may_run", for_ever, "'now': 100.0", "It gives True; False is expected."),
         ("10.may_run", not_no, "'answer': 'yes, but less'", "It gives True; False is expected."),
         ("10.may_run", a_moment_too_long, "'now': 100.0", "It gives True; False is expected."),

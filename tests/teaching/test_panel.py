@@ -185,6 +185,12 @@ def test_a_panel_on_sessions_shows_where_each_message_goes() -> None:
     assert picture["alt"] == "now: " + lanes("sessions.gate").text()
 
 
+def test_each_button_for_a_fault_is_as_wide_as_its_words() -> None:
+    shown = panel("durable.killed")
+    _ = shown.widget
+    assert shown._kind.style.button_width == "auto"
+
+
 def test_a_panel_on_workers_shows_who_held_what() -> None:
     shown = panel("leases.killed~lease=20")
     _ = shown.widget

@@ -253,6 +253,14 @@ def test_the_form_says_how_a_list_is_used_by_keyboard() -> None:
     assert labkit.predict("interruptions").widget.children[0].value.startswith("By keyboard: Tab")
 
 
+def test_where_a_form_has_no_room_its_lists_stand_below_their_questions() -> None:
+    box = labkit.predict("interruptions").widget
+    assert "labkit-predict" in box._dom_classes
+    (style,) = [part.value for part in walk(box) if "<style>" in str(getattr(part, "value", ""))]
+    assert ".labkit-predict .widget-dropdown {flex-wrap: wrap}" in style
+    assert ".labkit-predict .widget-label {white-space: normal" in style
+
+
 def test_a_choice_in_the_form_is_an_answer_and_an_answer_in_code_shows_in_the_form() -> None:
     table = labkit.predict("interruptions")
     choices, _, _ = form(table)

@@ -35,6 +35,14 @@ def test_a_run_is_told_in_5_to_15_lines_with_outcome_page_and_finding() -> None:
     assert re.search(r"duplicate_text at event \d+: do not retry after visible", text)
 
 
+def test_a_run_of_workers_is_told_by_its_claims_and_requests_to_models_and_has_no_page() -> None:
+    text = run_text(labkit.simulate("durable.killed"))
+    assert "claims    2, by worker-1, worker-2\nrequests  11 to models\neffects   none\n" in text
+    text = run_text(labkit.simulate("leases.killed"))
+    assert "claims    2, by worker-1, worker-2\neffects   " in text
+    assert ("requests" in text, "page" in text) == (False, False)
+
+
 def test_the_note_of_what_ran_out_is_told() -> None:
     assert "gave up after attempt 4 of 4: attempts" in run_text(labkit.simulate("retry.down"))
 

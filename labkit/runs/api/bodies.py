@@ -11,7 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from ..discussion.asking import asked
 from ..record import AgentRun
 
-_TEXT: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"  # something besides blanks, and no NUL
+# Something besides blanks and what has no width, and no NUL.
+_TEXT: Final = r"^[^\x00]*[^\s\x00\u200b-\u200f\u2060\ufeff][^\x00]*$"
 _NAME: Final = r"^[A-Za-z0-9_.:/-]+$"
 
 Text = Annotated[str, Field(min_length=1, max_length=1_000, pattern=_TEXT)]

@@ -7,6 +7,7 @@ may stand between them, are compared with nothing. No error gets past the door.
     app = Door(app, Access(users_of("ann:a-long-token-of-ann")))
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from fastapi import HTTPException
@@ -46,8 +47,9 @@ class Door:
         if scope["type"] != "http":  # the beginning and the end of the service
             return await self.app(scope, receive, send)
         app = self._stopped(Request(scope)) or self.app
+        begun: list[object] = []  # the answer, once it is under way
         try:
-            await app(scope, _limited(receive), _safe(send))
+            await app(scope, _limited(receive, begun), _safe(send, begun))
         except Exception as error:
             self._observe("failed", error=type(error).__name__)
 
@@ -56,8 +58,8 @@ class Door:
         asks = (request.method, request.scope["path"])
         if request.method in ("GET", "HEAD") and (asks[1] == "/" or asks[1].startswith("/page/")):
             return None
-        if _sends(request) and not _json(request):
-            return refusal(415)
+        if refused := _body(request):
+            return refused
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             owner = self._access.by_token(token.strip())
@@ -71,9 +73,14 @@ class Door:
         return None
 
 
-def _sends(request: Request) -> bool:
-    sent = request.headers.get("content-length", "0") != "0"
-    return request.method in ("POST", "PUT") and (sent or "transfer-encoding" in request.headers)
+def _body(request: Request) -> Response | None:
+    """The refusal of what is sent by its headers, before any of it is read."""
+    length = request.headers.get("content-length", "0")
+    if length == "0" and "transfer-encoding" not in request.headers:
+        return None
+    if length.isdecimal() and int(length) > MOST_BYTES:
+        return refusal(413)
+    return refusal(415) if request.method in ("POST", "PUT") and not _json(request) else None
 
 
 def _json(request: Request) -> bool:
@@ -81,26 +88,29 @@ def _json(request: Request) -> bool:
     return bool(kind.strip().lower() == "application/json")
 
 
-def _limited(receive: Receive) -> Receive:
-    """The body, refused as soon as there is too much of it."""
+def _limited(receive: Receive, begun: Sequence[object]) -> Receive:
+    """The body, refused as soon as there is too much of it; who has an answer already, goes."""
     size = 0
 
     async def limited() -> Message:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > MOST_BYTES:
-            raise HTTPException(413)
-        return message
+        if size <= MOST_BYTES:
+            return message
+        if begun:
+            return {"type": "http.disconnect"}
+        raise HTTPException(413)
 
     return limited
 
 
-def _safe(send: Send) -> Send:
+def _safe(send: Send, begun: list[object]) -> Send:
     """Every answer with the headers that keep a browser from harm, unless it has its own."""
 
     async def safe(message: Message) -> None:
         if message["type"] == "http.response.start":
+            begun.append(message)
             headers = MutableHeaders(scope=message)
             for name, value in _SAFE.items():
                 headers.setdefault(name, value)

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from labkit.recovery.errors import RecoveryError
 from labkit.recovery.event_log import ForeignCursor
@@ -28,6 +28,7 @@ from ..database import NotJSON, NotKept
 from ..discussion.memory import UnknownMemory
 from ..discussion.models import DEMO, UnknownModel
 
+_FILES: Final = ("GET", "HEAD")
 _TEXT: Final = "it is blank, or has a character that is not taken here"
 LATER: Final = {"retry-after": "2"}  # seconds
 _KEPT: Final = "it holds what cannot be kept: send other text, or less"
@@ -110,8 +111,9 @@ async def of_http(request: Request, error: Exception) -> Response:
     if error.status_code != 405:
         return refusal(error.status_code)
     path = request.scope["path"]
-    routes = (each for each in request.app.routes if isinstance(each, Route))
-    allowed = {m for route in routes if route.path_regex.match(path) for m in route.methods or ()}
+    routes = (each for each in request.app.routes if isinstance(each, Route | Mount))
+    there = (each for each in routes if each.path_regex.match(path))
+    allowed = {m for each in there for m in getattr(each, "methods", _FILES) or ()}
     return refusal(405, headers={"allow": ", ".join(sorted(allowed))})
 
 

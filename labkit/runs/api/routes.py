@@ -25,7 +25,7 @@ from ..following import LOOK, RunLog, number_of
 from ..manager import RunManager
 from ..record import AgentRun
 from . import bodies
-from .access import Access
+from .access import TENANT, Access
 from .answering import word_of
 from .door import COOKIE
 from .refusals import refusal
@@ -89,8 +89,8 @@ async def create(new: bodies.NewRun, mine: Mine, here: Service) -> Response:
 
 async def list_runs(mine: Mine, here: Service, before: bodies.Before = "") -> Response:
     """My newest runs, the newest first; or those that are older than run `before`."""
-    runs = await here.manager.store.runs(mine, before=before or None)
-    return _json([bodies.told(run) for run in runs if run.job == JOB])
+    runs = await here.manager.store.runs(mine, job=JOB, before=before or None)
+    return _json([bodies.told(run) for run in runs])
 
 
 async def show(run_id: bodies.Key, mine: Mine, here: Service) -> Response:
@@ -174,7 +174,8 @@ async def sign_in(shown: bodies.SignIn, here: Service) -> Response:
     owner = here.access.by_token(token)
     if owner is None:
         return refusal(401, message="this token is not known here: look at it, and try again")
-    response = _json({"user": owner.user})
+    tenant = "" if owner.tenant == TENANT else f"{owner.tenant}/"
+    response = _json({"user": f"{tenant}{owner.user}"})
     # Without a path it is for this page alone, also where a proxy has put it under one of its own.
     response.set_cookie(
         COOKIE, here.access.cookie(token), path=None, httponly=True, samesite="strict"

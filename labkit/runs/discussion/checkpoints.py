@@ -13,10 +13,12 @@ checkpoint is the one that this worker has put last, whatever the clocks of othe
     kept.named                     # {"thread": "run-7/2", "id": "1f0c..."}: for the run's row
 """
 
+import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
@@ -32,16 +34,20 @@ from labkit.recovery.renewal import Renewal
 from labkit.recovery.run_states import LeaseLost
 from labkit.stores.errors import StoreDown, told
 
-DOWN = (sqlite3.OperationalError, psycopg.OperationalError, OSError)
+SILENT: Final = 15.0  # seconds that it may take to answer
+AGAIN: Final = 0.5  # seconds before one that is gone is asked again
+DOWN: Final = (sqlite3.OperationalError, psycopg.OperationalError, OSError)
+Kept = TypeVar("Kept")
 
 
 @asynccontextmanager
-async def answering() -> AsyncIterator[None]:
-    """A database that is gone, locked or full, by its one name."""
+async def answering(within: float | None = SILENT) -> AsyncIterator[None]:
+    """A database that is gone, locked, full or silent, by its one name."""
     try:
-        yield
-    except DOWN as error:
-        raise StoreDown(told(error)) from None
+        async with asyncio.timeout(within):
+            yield
+    except DOWN as error:  # a time that ran out is one of them
+        raise StoreDown(told(error) or f"no answer within {within} s") from None
 
 
 class Checkpoints(BaseCheckpointSaver[Any]):
@@ -106,10 +112,8 @@ class Checkpoints(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Keep it, unless the lease is lost; who was held up for long asks before."""
-        if lost := await self._renewal.lost_by_now():  # breakpoint: late checkpoint
-            raise LeaseLost(lost)
-        async with answering():
-            kept = await self._saver.aput(config, checkpoint, metadata, new_versions)
+        put = partial(self._saver.aput, config, checkpoint, metadata, new_versions)
+        kept = await self._until_kept(put)
         self._newest = checkpoint["id"]
         return kept
 
@@ -121,8 +125,18 @@ class Checkpoints(BaseCheckpointSaver[Any]):
         task_path: str = "",
     ) -> None:
         """What one of several steps has done while the others still run."""
-        async with answering():
-            await self._saver.aput_writes(config, writes, task_id, task_path)
+        await self._until_kept(partial(self._saver.aput_writes, config, writes, task_id, task_path))
+
+    async def _until_kept(self, put: Callable[[], Awaitable[Kept]]) -> Kept:
+        """Ask a store that is gone again: the step that is to be kept has had its price."""
+        while True:
+            if lost := await self._renewal.lost_by_now():  # breakpoint: late checkpoint
+                raise LeaseLost(lost)
+            try:
+                async with answering():
+                    return await put()
+            except StoreDown:
+                await asyncio.sleep(AGAIN)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """As the saver counts."""

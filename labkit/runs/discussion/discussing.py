@@ -25,7 +25,7 @@ from labkit.stores.errors import StoreDown
 from ..job import Ask, Done, Step, Work
 from ..jobs import Once
 from ..record import AgentRun
-from .checkpoints import Checkpoints
+from .checkpoints import AGAIN, Checkpoints
 from .graph import graph_of
 from .memory import Memories
 from .models import Models
@@ -33,7 +33,6 @@ from .nodes import Nodes
 from .speaking import Speaker
 from .talk import storable
 
-AGAIN: Final = 0.5  # seconds before a store that is gone is asked again
 ROUNDS: Final = 3
 Answer = TypeVar("Answer")
 

@@ -2,8 +2,9 @@
 
 Rules: only stable facts, few and short; a fact counts once the run that it comes from is completed,
 and only if the claim that has kept it is the one of the run's last step: what a zombie keeps late
-counts never. It is seen, corrected and deleted by its owner. Namespaces are compared label by
-label, whatever a store makes of dots, wildcards and prefixes.
+counts never, and is deleted as soon as it is seen. It is seen, corrected and deleted by its owner;
+a key that was deleted stays so, whatever correction was under way. Namespaces are compared label
+by label, whatever a store makes of dots, wildcards and prefixes.
 
     memories = Memories(store, completed)
     await memories.keep(run, ["The budget is 5,000"], at=now)
@@ -28,6 +29,9 @@ LONGEST: Final = 200  # characters of a fact
 LOADED: Final = 5  # at the beginning of a discussion
 LISTED: Final = 50
 PAGE: Final = 200
+FACTS: Final = "facts"
+GONE: Final = "gone"  # the keys of those that were deleted
+Completed = Callable[[str, Owner], Awaitable[str | None]]
 
 
 class UnknownMemory(RunError, LookupError):
@@ -50,24 +54,28 @@ class Memory(NamedTuple):
 class Memories:
     """The memories of all users.
 
-    `completed(run_id, owner)`: the thread of the claim that has done the run's last step, or "".
+    `completed(run_id, owner)`: the thread of the claim that has done the run's last step, "" where
+    nothing of the run will ever count, or None where that is open.
     """
 
-    def __init__(self, store: BaseStore, completed: Callable[[str, Owner], Awaitable[str]]) -> None:
+    def __init__(self, store: BaseStore, completed: Completed) -> None:
         self._store = store
         self._completed = completed
 
     async def of(self, owner: Owner, *, most: int = LISTED) -> list[Memory]:
         """Those that count, the newest first. Raises `StoreDown`."""
         found: list[Memory] = []
-        last: dict[str, str] = {}
+        last: dict[str, str | None] = {}
         kept = await below(self._store, space_of(owner))
+        gone = {item.key for item in await below(self._store, space_of(owner, GONE))}
         for item in sorted(kept, key=lambda each: (-each.value["at"], each.key)):
             run_id = item.value["run"]
             if run_id not in last:
                 last[run_id] = await self._completed(run_id, owner)
-            if item.value["thread"] == last[run_id]:  # breakpoint: memory counts
-                found.append(memory_of(item))
+            if item.value["thread"] == last[run_id] and item.key not in gone:
+                found.append(memory_of(item))  # breakpoint: memory counts
+            elif last[run_id] is not None:  # it will never count
+                await self._removed(owner, item.key)
             if len(found) == most:
                 break
         return found
@@ -90,26 +98,46 @@ class Memories:
         item = await self._item(owner, key)
         async with answering():
             await self._store.aput(space_of(owner), key, {**item.value, "text": told})
+        if await self._gone(owner, key):  # meanwhile: what was put after that goes, too
+            await self._removed(owner, key)
+            raise _unknown(key)
         return memory_of(item)._replace(text=told)
 
     async def delete(self, owner: Owner, key: str) -> None:
-        """Forget it. Raises `UnknownMemory`."""
-        await self._item(owner, key)
-        async with answering():
-            await self._store.adelete(space_of(owner), key)
+        """Forget it, and what other claims of its run have kept. Raises `UnknownMemory`."""
+        item = await self._item(owner, key)
+        async with answering():  # first: a correction looks at this after its own write
+            await self._store.aput(space_of(owner, GONE), key, {"at": item.value["at"]})
+        await self._removed(owner, key)
+        for each in await below(self._store, space_of(owner)):
+            thread = each.value["thread"]
+            if each.value["run"] == item.value["run"] and thread != item.value["thread"]:
+                await self._removed(owner, each.key)
 
     async def _item(self, owner: Owner, key: str) -> Item:
         async with answering():
             item = await self._store.aget(space_of(owner), key)
         last = item and await self._completed(item.value["run"], owner)
-        if item is None or item.value["thread"] != last:
-            raise UnknownMemory(f"there is no memory {key[:60]!r} of this user")
+        if item is None or item.value["thread"] != last or await self._gone(owner, key):
+            raise _unknown(key)
         return item
+
+    async def _gone(self, owner: Owner, key: str) -> bool:
+        async with answering():
+            return await self._store.aget(space_of(owner, GONE), key) is not None
+
+    async def _removed(self, owner: Owner, key: str) -> None:
+        async with answering():
+            await self._store.adelete(space_of(owner), key)
+
+
+def _unknown(key: str) -> UnknownMemory:
+    return UnknownMemory(f"there is no memory {key[:60]!r} of this user")
 
 
 def facts_in(finish: str, parsed: Any) -> list[str] | None:
     """The facts of a model's answer, or None for one that was cut: half a fact is none."""
-    if finish != "stop" or not isinstance(parsed, dict):
+    if finish not in ("stop", "end_turn") or not isinstance(parsed, dict):
         return None
     found = parsed.get("facts")
     if not isinstance(found, list):
@@ -143,7 +171,7 @@ async def below(store: BaseStore, space: tuple[str, ...]) -> list[Item]:
             return found
 
 
-def space_of(owner: Owner) -> tuple[str, ...]:
-    """In hexadecimal, since a tenant and a user may be any text; "facts" ends it."""
+def space_of(owner: Owner, kind: str = FACTS) -> tuple[str, ...]:
+    """In hexadecimal, since a tenant and a user may be any text; `kind` ends it."""
     labels = (each.encode("utf-8", "surrogatepass").hex() for each in (owner.tenant, owner.user))
-    return ("memories", *labels, "facts")
+    return ("memories", *labels, kind)

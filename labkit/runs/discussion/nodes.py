@@ -39,6 +39,7 @@ from .talk import (
 )
 
 QUESTIONS: Final = 3  # to a person, in one discussion
+CALLS: Final = 8  # of tools, in one proposal
 DISPATCH: Final = "dispatch"
 ASK_HUMAN: Final = "ask_human"
 FINISH: Final = "finish"
@@ -95,9 +96,11 @@ class Nodes:
         before = sum(len(each["tools"]) for each in spoken(talk, PROPOSER))
         calls: list[Call] = [
             {"id": f"ask-{before + n}", "tool": c["name"], "arguments": c["args"], "until": until}
-            for n, c in enumerate(message.tool_calls, start=1)
+            for n, c in enumerate(message.tool_calls[:CALLS], start=1)
         ]
-        said = turn(PROPOSER, message.text, [call["tool"] for call in calls])
+        more = len(message.tool_calls) - len(calls)
+        left = f"\n({more} more calls are left out: {CALLS} at a time.)" if more else ""
+        said = turn(PROPOSER, message.text + left, [call["tool"] for call in calls])
         return {"turns": [said], "calls": calls, **_cost(message)}
 
     async def tool(self, call: Call) -> Talk:

@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from labkit.recovery.cancel import stop
-from labkit.recovery.run_states import COMPLETED, UnknownRun
+from labkit.recovery.run_states import CANCELLED, COMPLETED, UnknownRun
 from labkit.recovery.stream.record import Owner
 from labkit.services.ledger import Ledger, LedgerService
 from labkit.stores import open_key_store
@@ -84,19 +84,21 @@ async def open_discussion(
         yield Discussion(services, memories)
 
 
-async def completed(store: RunStore, run_id: str, owner: Owner) -> str:
-    """The thread of its last step, or "" for a run that is not completed, or not there."""
+async def completed(store: RunStore, run_id: str, owner: Owner) -> str | None:
+    """The thread of its last step; "" where it is cancelled or not there, None where it goes on."""
     try:
         run = await store.get(run_id, owner)
     except UnknownRun:
         return ""
-    return str(run.checkpoint["thread"]) if run.status == COMPLETED else ""
+    if run.status == COMPLETED:
+        return str(run.checkpoint["thread"])
+    return "" if run.status == CANCELLED else None
 
 
 async def _opened(stack: AsyncExitStack, url: str) -> tuple[BaseCheckpointSaver[Any], BaseStore]:
     """LangGraph's saver and store on that database, with their tables."""
     parsed = sa.make_url(url)
-    async with answering():
+    async with answering(within=None):  # others may make the tables at this moment
         if parsed.get_backend_name() == "sqlite":
             return await _on_sqlite(stack, str(parsed.database))
         return await _on_postgres(stack, parsed)
@@ -105,14 +107,15 @@ async def _opened(stack: AsyncExitStack, url: str) -> tuple[BaseCheckpointSaver[
 async def _on_sqlite(
     stack: AsyncExitStack, file: str
 ) -> tuple[BaseCheckpointSaver[Any], BaseStore]:
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
     from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+    from .whole_writes import WholeWrites
 
     first = await stack.enter_async_context(aiosqlite.connect(file))
     second = await stack.enter_async_context(aiosqlite.connect(file, isolation_level=None))
     for connection in (first, second):
         await connection.execute(f"PRAGMA busy_timeout = {BUSY}")
-    saver = AsyncSqliteSaver(first)
+    saver = WholeWrites(first)
     store = await stack.enter_async_context(AsyncSqliteStore(second))
     stack.push_async_callback(_ended, store)
     await saver.setup()

@@ -90,7 +90,7 @@ class Speaker:
 def finish_of(message: AIMessage) -> str:
     """Why the answer ended, or "" where nobody says."""
     told = message.response_metadata
-    return str(told.get("finish_reason") or told.get("stop_reason") or "")
+    return str(told.get("finish_reason") or told.get("stop_reason") or "").lower()
 
 
 def tokens_of(message: AIMessage) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from labkit.runs.api.access import Access, users_of
-from labkit.runs.api.door import COOKIE, MOST_BYTES
-from tests.runs.api.kit import ANN, ASKED, TOKENS, USERS, Desk, code
+from labkit.runs.api.door import COOKIE, MOST_BYTES, Door
+from tests.runs.api.kit import ANN, ASKED, BOB, TOKENS, USERS, Desk, code
 
 SIGNED = {"cookie": f"{COOKIE}={Access(users_of(USERS)).cookie(TOKENS[ANN])}"}
 ROUTES = [
@@ -79,6 +80,10 @@ def test_signing_in_gives_a_cookie_that_scripts_cannot_read_and_other_sites_cann
     assert desk.nobody.get("/runs").status_code == 401
 
 
+def test_users_of_one_name_are_told_apart_by_their_tenants(desk: Desk) -> None:
+    assert desk.nobody.post("/sign-in", json={"token": TOKENS[BOB]}).json() == {"user": "acme/bob"}
+
+
 def test_blanks_around_a_token_are_none_of_it(desk: Desk) -> None:
     assert desk.nobody.post("/sign-in", json={"token": f" {TOKENS[ANN]}\n"}).status_code == 200
     assert desk.nobody.get("/runs").status_code == 200
@@ -133,6 +138,39 @@ def test_a_body_that_is_sent_in_pieces_has_the_same_limit(desk: Desk) -> None:
 
     kind = {"content-type": "application/json"}
     assert desk.ann.post("/runs", content=pieces(), headers=kind).status_code == 413
+
+
+def test_what_is_too_large_is_refused_also_where_nobody_reads_it(desk: Desk) -> None:
+    large = b"[" + b" " * 70_000 + b"]"
+    kind = {"content-type": "application/json"}
+    assert desk.ann.post("/runs/x/cancel", content=large, headers=kind).status_code == 413
+
+
+def test_who_sends_too_much_while_it_reads_a_stream_is_gone_and_that_is_no_bug() -> None:
+    told: list[Any] = []
+    sent: list[Any] = []
+
+    async def streams(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b" " * 1024, "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    door = Door(
+        streams, Access(users_of(f"ann:{TOKENS[ANN]}")), lambda *kind, **more: told.append(kind)
+    )
+    headers = [
+        (b"authorization", f"Bearer {TOKENS[ANN]}".encode()),
+        (b"transfer-encoding", b"chunked"),
+    ]
+    scope = {"type": "http", "method": "GET", "path": "/runs/x/events", "headers": headers}
+    asyncio.run(door({**scope, "query_string": b""}, receive, send))
+    assert (sent, told) == (["http.response.start"], [])
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "json"])

@@ -42,6 +42,7 @@ def test_a_question_of_1_to_1000_characters_is_taken(length: int, letter: str, d
         ({}, "question"),
         ({"question": ""}, "question"),
         ({"question": " \t\n"}, "question"),
+        ({"question": "\u200b\u2060"}, "question"),
         ({"question": "x" * 1_001}, "question"),
         ({"question": "a\x00b"}, "question"),
         ({"question": HALF}, "question"),
@@ -159,6 +160,13 @@ def test_a_run_of_another_kind_is_no_discussion(desk: Desk) -> None:
     assert desk.ann.get("/runs").json() == []
     assert desk.ann.get(f"/runs/{run}").status_code == 404
     assert desk.ann.post(f"/runs/{run}/cancel").status_code == 404
+
+
+def test_runs_of_another_kind_hide_no_discussion(desk: Desk) -> None:
+    run = desk.begun()
+    for _ in range(50):
+        asyncio.run(desk.store.submit("order", 7, owner=ANN))
+    assert [each["id"] for each in desk.ann.get("/runs").json()] == [run]
 
 
 def test_half_a_character_in_what_a_model_has_said_breaks_no_answer(desk: Desk) -> None:
@@ -373,6 +381,7 @@ def test_an_id_that_can_be_none_is_refused(
         ("/runs/x/cancel", "POST"),
         ("/memories/x", "DELETE, PUT"),
         ("/", "GET, HEAD"),
+        ("/page/page.js", "GET, HEAD"),
     ],
 )
 @pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PATCH", "NONSENSE"])

@@ -15,9 +15,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 
 from labkit.recovery.run_states import LeaseLost
+from labkit.runs.discussion import checkpoints
 from labkit.runs.discussion.asking import asked
 from labkit.runs.discussion.checkpoints import Checkpoints
 from labkit.stores.errors import StoreDown
+from tests.simulation.kit import virtually
 
 from .kit import BOTH, Table, at_table
 
@@ -188,9 +190,8 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("error", FAILURES, ids=lambda each: type(each).__name__)
-@pytest.mark.parametrize("call", ["aget_tuple", "aput", "aput_writes"])
 def test_a_database_that_is_gone_has_one_name_and_tells_no_more_than_one_line(
-    call: str, error: Exception, monkeypatch: pytest.MonkeyPatch
+    error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def program() -> None:
         saver = InMemorySaver()
@@ -200,17 +201,54 @@ def test_a_database_that_is_gone_has_one_name_and_tells_no_more_than_one_line(
         async def fails(*more: Any) -> Any:
             raise error
 
-        monkeypatch.setattr(saver, call, fails)
-        with pytest.raises(StoreDown) as caught:
-            await one_step_as("a", first)
-        told = [str(caught.value)]
-        if call != "aput_writes":  # there is nothing to copy
+        for call in ("aput", "aget_tuple"):
+            monkeypatch.setattr(saver, call, fails)
             with pytest.raises(StoreDown) as caught:
                 await claim(saver, 2, first.named).take_over()
-            told.append(str(caught.value))
-        assert "secret" not in "".join(told)
+            assert "secret" not in str(caught.value)
+            assert str(caught.value)
+        with pytest.raises(StoreDown):
+            await one_step_as("a", first)
 
     asyncio.run(program())
+
+
+@pytest.mark.parametrize("call", ["aput", "aput_writes"])
+def test_what_a_step_has_done_is_kept_by_a_store_that_comes_back_and_is_not_done_again(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def program() -> None:
+        saver = InMemorySaver()
+        kept = claim(saver, 1)
+        left = [sqlite3.OperationalError("database is locked")] * 3
+        put = getattr(saver, call)
+
+        async def flaky(*more: Any) -> Any:
+            if left:
+                raise left.pop()
+            return await put(*more)
+
+        monkeypatch.setattr(checkpoints, "AGAIN", 0.0)
+        monkeypatch.setattr(saver, call, flaky)
+        await one_step_as("first", kept)
+        assert left == []
+        assert kept.named["id"]
+
+    asyncio.run(program())
+
+
+def test_a_store_that_says_nothing_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def silent(*more: Any) -> Any:
+        await asyncio.sleep(3600.0)
+
+    async def program() -> None:
+        saver = InMemorySaver()
+        monkeypatch.setattr(saver, "aget_tuple", silent)
+        with pytest.raises(StoreDown, match="no answer within 15"):
+            await checkpoints.at(saver, {"thread": "run-1/1", "id": "x"})
+        assert asyncio.get_running_loop().time() == 15.0
+
+    virtually(program())
 
 
 def test_another_error_of_a_saver_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,10 +58,15 @@ def test_facts_are_at_most_three_short_texts(facts: Any, known: list[str] | None
     assert facts_in("stop", {"facts": facts}) == known
 
 
-@pytest.mark.parametrize("finish", ["", "length", "content_filter", "tool_calls", "Stop"])
+@pytest.mark.parametrize("finish", ["", "length", "content_filter", "tool_calls"])
 def test_an_answer_that_does_not_end_by_stop_has_no_facts(finish: str) -> None:
     assert facts_in(finish, {"facts": ["half"]}) is None
     assert facts_in("stop", ["half"]) is None
+
+
+@pytest.mark.parametrize("finish", ["stop", "end_turn"])
+def test_an_answer_that_is_whole_in_the_words_of_any_provider_has_facts(finish: str) -> None:
+    assert facts_in(finish, {"facts": ["whole"]}) == ["whole"]
 
 
 def test_a_fact_is_seen_at_no_moment_before_its_run_is_completed() -> None:
@@ -117,6 +122,102 @@ def test_memories_are_corrected_and_deleted_by_their_owner_alone() -> None:
     at_table(program)
 
 
+class Held(InMemoryStore):
+    """A store whose next put of a fact waits for `go`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def aput(self, namespace: tuple[str, ...], *more: Any, **options: Any) -> None:
+        if namespace[-1] == "facts":
+            await self.go.wait()
+        await super().aput(namespace, *more, **options)
+
+
+def stored(table: Table) -> list[str]:
+    """The texts that are in the store, whether they count or not."""
+    return sorted(
+        item.value["text"] for item in table.facts.search(("memories",)) if "text" in item.value
+    )
+
+
+async def corrected_late(table: Table) -> tuple[Memories, asyncio.Task[Any], Held]:
+    """A memory that is deleted while a correction of it is about to be written."""
+    table.facts = held = Held()
+    assert table.memories is not None
+    table.memories = Memories(held, table.memories._completed)
+    table.worker("a")
+    await kept(table, "likes tea")
+    (fact,) = await table.memories.of(ANN)
+    held.go.clear()
+    correcting = asyncio.create_task(table.memories.correct(ANN, fact.key, "likes coffee"))
+    await asyncio.sleep(0.1)
+    await table.memories.delete(ANN, fact.key)
+    return table.memories, correcting, held
+
+
+def test_a_memory_that_is_deleted_while_it_is_corrected_is_gone() -> None:
+    async def program(table: Table) -> None:
+        memories, correcting, held = await corrected_late(table)
+        held.go.set()
+        with pytest.raises(UnknownMemory):
+            await correcting
+        assert stored(table) == []
+        assert await memories.of(ANN) == []
+
+    at_table(program)
+
+
+def test_a_memory_that_is_deleted_stays_so_when_its_corrector_dies() -> None:
+    async def program(table: Table) -> None:
+        memories, correcting, held = await corrected_late(table)
+        found = table.facts.search(("memories",))
+        assert [item.namespace[-1] for item in found] == ["gone"]
+        assert "tea" not in str(found)
+        correcting.cancel()
+        space, key = (*found[0].namespace[:-1], "facts"), found[0].key
+        run = (await table.store.runs(ANN))[0]
+        value = {"text": "likes coffee", "run": run.run_id, "at": 1.0}
+        held.put(space, key, {**value, "thread": run.checkpoint["thread"]})  # and no look after it
+        assert await memories.of(ANN) == []
+        assert stored(table) == []
+        with pytest.raises(UnknownMemory):
+            await memories.correct(ANN, key, "again")
+
+    at_table(program)
+
+
+def test_what_other_claims_have_kept_goes_with_a_memory() -> None:
+    async def program(table: Table) -> None:
+        table.worker("a")
+        run = await kept(table, "likes tea", "likes cake")
+        other = {"text": "my iban is X", "run": run.run_id, "at": 0.5, "thread": "run/0"}
+        table.facts.put((table.facts.search(("memories",)))[0].namespace, "run-0-1", other)
+        assert table.memories is not None
+        first, _ = await table.memories.of(ANN, most=2)
+        await table.memories.delete(ANN, first.key)
+        assert stored(table) == ["likes cake"]
+
+    at_table(program)
+
+
+def test_what_will_never_count_does_not_stay_in_the_store() -> None:
+    async def program(table: Table) -> None:
+        worker = table.worker("a")
+        table.model.says["keeper"] = [TEA]
+        run = await table.submit()
+        await table.when(lambda: stored(table))
+        assert await texts(table) == []
+        assert stored(table) == ["User likes tea."]  # it may still count
+        await worker.manager.cancel(run.run_id, ANN)
+        assert await texts(table) == []
+        assert stored(table) == []
+
+    at_table(program)
+
+
 def test_a_step_that_is_done_again_leaves_no_double_and_nothing_of_the_first_try() -> None:
     async def program(table: Table) -> None:
         worker = table.worker("a")
@@ -135,8 +236,11 @@ def test_a_step_that_is_done_again_leaves_no_double_and_nothing_of_the_first_try
 def test_what_a_zombie_keeps_after_the_end_counts_never_not_in_the_place_of_a_correction() -> None:
     class Slow(InMemoryStore):
         async def aput(self, *more: Any, **options: Any) -> None:
-            await asyncio.sleep(0.5)
-            await super().aput(*more, **options)
+            async def later() -> None:  # as a database does, whoever still waits for it
+                await asyncio.sleep(0.5)
+                self.put(*more, **options)
+
+            await asyncio.shield(asyncio.create_task(later()))
 
     async def program(table: Table) -> None:
         assert table.memories is not None
@@ -150,12 +254,12 @@ def test_what_a_zombie_keeps_after_the_end_counts_never_not_in_the_place_of_a_co
         late.process.freeze(60.0)
         table.worker("b")
         await table.until(run, "completed")
-        (memory,) = await table.memories.of(ANN)
-        await table.memories.correct(ANN, memory.key, "likes coffee")
+        (key,) = [i.key for i in table.facts.search(("memories",)) if "tea" in i.value["text"]]
+        await table.memories.correct(ANN, key, "likes coffee")
         await table.at(200.0)
-        kept = sorted(item.value["text"] for item in table.facts.search(("memories",)))
-        assert kept == ["likes coffee", "old"]
+        assert stored(table) == ["likes coffee", "old"]
         assert await texts(table) == ["likes coffee"]
+        assert stored(table) == ["likes coffee"]  # what will never count is not kept
 
     at_table(program)
 

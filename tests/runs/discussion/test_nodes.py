@@ -128,6 +128,18 @@ def test_a_call_that_may_not_run_is_told_to_the_models_and_no_person_is_asked(
     at_table(program)
 
 
+def test_a_proposal_has_at_most_eight_calls_and_says_what_is_left_out() -> None:
+    async def program(table: Table) -> None:
+        calls = tuple(wants("send_mail", to="team", text=f"v{n}") for n in range(11))
+        run = await said(table, "proposer", whole("Plan", "tool_calls", calls), "Plan")
+        assert [ask["id"] for ask in asked(run)] == [f"ask-{n}" for n in range(1, 9)]
+        told = [event.data for event in await table.events(run) if "tools" in event.data]
+        assert len(told[0]["tools"]) == 8
+        assert told[0]["text"] == "Plan\n(3 more calls are left out: 8 at a time.)"
+
+    at_table(program)
+
+
 def test_an_effect_waits_for_a_yes_and_a_no_lets_it_be() -> None:
     async def program(table: Table) -> None:
         table.worker("a")

@@ -17,6 +17,7 @@ from langgraph.store.sqlite.aio import AsyncSqliteStore
 from labkit.runs.discussion import opening
 from labkit.runs.discussion.models import Models
 from labkit.runs.discussion.opening import SETUP, open_discussion
+from labkit.runs.discussion.whole_writes import WholeWrites
 from labkit.runs.store import RunStore
 from labkit.stores import opening as stores
 from labkit.stores.errors import StoreDown, StoreError
@@ -46,6 +47,15 @@ def test_a_discussion_is_held_asked_remembered_and_reported(url: str, tmp_path: 
             events = await real.store.events(done.run_id, OWNER)
             report = await real.discussion.report(done, events)
             assert "create_ticket: receipt 1" in report
+
+    run(program())
+
+
+@on_sqlite
+def test_on_sqlite_no_cancel_leaves_a_write_half_done(url: str, tmp_path: Path) -> None:
+    async def program() -> None:
+        async with at_work(url, tmp_path) as real:
+            assert isinstance(real.discussion._saver, WholeWrites)
 
     run(program())
 

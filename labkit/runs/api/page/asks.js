@@ -4,10 +4,11 @@
 // carries the digest of what is shown. While the run goes on no box goes away, so that none slides
 // under a finger that was on its way to another.
 
-import { calm, copyOf, find, forget, keep, on, say, timeOf, typing } from "./talk.js";
+import { calm, copyOf, find, forget, keep, on, say, tell, timeOf, typing } from "./talk.js";
 
 const BETWEEN = "The run goes on. It asks this again if it still needs it.";
 const GONE = "The run does not ask this any more.";
+const ELSEWHERE = "This was answered elsewhere.";
 const DECIDED = { approve: "You approved this.", reject: "You rejected this." };
 
 // A number keeps its text where a browser can do that: 1.0 and 2 ** 64 are shown as they are.
@@ -16,9 +17,9 @@ function exact(key, value, context) {
   return known ? JSON.rawJSON(context.source) : value;
 }
 
-// Letters that cannot be seen, or turn others around, are shown by their numbers.
-const visible = (text) =>
-  text.replace(/[^\P{C}\n]|[\p{Zl}\p{Zp}]/gu, (it) => `\\u{${it.codePointAt(0).toString(16)}}`);
+// Letters that cannot be seen, look like a blank, or turn others around, are shown by their numbers.
+const UNSEEN = /[^\P{C}\n]|\p{Default_Ignorable_Code_Point}|[\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs}/gu;
+const visible = (text) => text.replace(UNSEEN, (it) => `\\u{${it.codePointAt(0).toString(16)}}`);
 
 // A run as the service tells it; a call that it asks for has its arguments `shown` as well.
 export function runOf(text) {
@@ -32,8 +33,9 @@ export function runOf(text) {
 const keyOf = (ask) => `${ask.id} ${ask.digest ?? ""}`;
 const textOf = (card) => find("textarea", card)?.value ?? "";
 
-// `answer(card, body)` sends it, and says whether it was taken.
-export function showAsks(place, run, answer) {
+// `answered`: what the events say was answered, by the id of the ask. `answer(card, body)` sends
+// it, and says whether it was taken.
+export function showAsks(place, run, answered, answer) {
   const cards = new Map([...place.children].map((card) => [card.dataset.key, card]));
   for (const ask of run.asks) {
     const card = cards.get(keyOf(ask)) ?? opened(place, ask, run, answer);
@@ -41,12 +43,17 @@ export function showAsks(place, run, answer) {
     const { state, seq } = card.dataset; // a run that was read before the answer opens no box again
     if (state !== "decided" || run.seq > Number(seq)) become(card, "open");
     card.dataset.seq = run.seq;
-    if (ask.until) find(".until", card).textContent = `Until ${timeOf(ask.until)}.`;
+    if (ask.until) tell(find(".until", card), untilOf(ask));
   }
   const ended = ["completed", "failed", "cancelled"].includes(run.status);
   for (const card of cards.values()) {
-    const { state } = card.dataset;
+    if (card.ariaBusy === "true") continue; // what is said here is on its way, and decides
+    const { state, id, sent } = card.dataset;
+    const said = answered.get(id);
     if (ended && (state === "decided" || !textOf(card))) card.remove();
+    else if (state === "decided") continue;
+    else if (said !== undefined && said === sent) decided(card, said); // its answer was lost
+    else if (said !== undefined) become(card, "elsewhere", ELSEWHERE);
     else if (ended || (state === "waiting" && run.asks.length > 0)) become(card, "gone", GONE);
     else if (state === "open") become(card, "waiting", BETWEEN);
   }
@@ -58,20 +65,26 @@ function become(card, state, words = "") {
   say(card, words);
 }
 
+function decided(card, said) {
+  const { typed } = card.dataset;
+  become(card, "decided", typed ? `You answered: ${said}` : DECIDED[said]);
+  if (typed) forget(typed);
+}
+
+const untilOf = ({ until }) => `Counts until ${timeOf(until)}; after that the tool does not run.`;
+
 function opened(place, ask, run, answer) {
   const call = ask.kind === "approval";
   const card = copyOf(call ? "an-approval" : "a-question");
-  card.dataset.key = keyOf(ask);
+  Object.assign(card.dataset, { key: keyOf(ask), id: ask.id });
   find(".what", card).textContent = ask.question;
   place.append(card);
   if (call) showCall(card, ask);
-  else askFor(card, `answer ${run.id} ${ask.id}`);
+  else askFor(card, (card.dataset.typed = `answer ${run.id} ${ask.id}`));
   on(card, async (_, verb) => {
     if (card.dataset.state !== "open") return;
-    const said = verb || textOf(card);
-    if (!(await answer(card, { ask: ask.id, answer: said, digest: ask.digest }))) return;
-    become(card, "decided", call ? DECIDED[said] : `You answered: ${said}`);
-    if (!call) forget(`answer ${run.id} ${ask.id}`);
+    const said = (card.dataset.sent = verb || textOf(card));
+    if (await answer(card, { ask: ask.id, answer: said, digest: ask.digest })) decided(card, said);
   });
   return card;
 }

@@ -1,4 +1,4 @@
-// An event of a run in words: who, and what.
+// The events of a run in words: who, and what.
 
 import { copyOf, find } from "./talk.js";
 
@@ -13,6 +13,7 @@ const WHO = {
   remember: "Memory",
 };
 const SAID = { approve: "approved", reject: "rejected" };
+const CALL = /May (\S+) run\?/g; // as an approval is asked for
 
 const TOLD = {
   run_created: ({ model }) => ["You", `asked the model ${model}.`],
@@ -20,7 +21,8 @@ const TOLD = {
     ["Worker", `${worker} ${fence > 1 ? "goes on" : "begins"}, with the model ${model}.`],
   node_finished: (data) => [WHO[data.node] ?? data.node, doneIn(data)],
   awaiting_input: ({ question }) => ["Question", question],
-  input_received: ({ ask, answer, digest }) => ["You", digest ? `${SAID[answer]} ${ask}.` : answer],
+  input_received: ({ ask, answer, digest }, tools) =>
+    ["You", digest ? `${SAID[answer]} ${tools.get(ask) ?? "a tool"}, ${ask}.` : answer],
   run_completed: () => ["End", "The discussion is done."],
   run_failed: ({ error_code, error_message }) => ["Failed", `${error_code}: ${error_message}`],
   run_cancelled: () => ["You", "cancelled the run."],
@@ -42,9 +44,40 @@ function decidedIn({ action, target, instruction, reason }) {
   return `Next is the ${target}${reason ? `: ${reason}` : ""}.`;
 }
 
-export function rowOf(type, data) {
-  const row = copyOf("an-event");
-  Object.assign(row.dataset, { type, node: data.node ?? "" });
-  [find(".who", row).textContent, find(".what", row).textContent] = TOLD[type](data);
-  return row;
+const triedAgain = ({ worker, model }) =>
+  ["You", `had it tried again. ${worker} goes on, with the model ${model}.`];
+
+// Tells the events of one run, one after the other.
+export class Teller {
+  constructor() {
+    this.tools = new Map(); // the tool that an approval is for, by the id of the ask
+    this.answered = new Map(); // what was answered to an ask, by its id
+    this.last = ""; // the kind of the event before
+  }
+
+  // These are asked for now.
+  knows(asks) {
+    for (const { id, tool } of asks) if (tool) this.tools.set(id, tool);
+  }
+
+  row(type, data) {
+    if (type === "awaiting_input") this.asked(data);
+    if (type === "input_received") this.answered.set(data.ask, data.answer);
+    const again = type === "run_started" && this.last === "run_failed";
+    const [who, what] = again ? triedAgain(data) : TOLD[type](data, this.tools);
+    this.last = type;
+    const row = copyOf("an-event");
+    Object.assign(row.dataset, { type, node: data.node ?? "" });
+    find(".who", row).textContent = who;
+    find(".what", row).textContent = what;
+    return row;
+  }
+
+  // The event has the questions of all that is asked in one text, in the same order.
+  asked({ question, asks = [] }) {
+    for (const { id } of asks) this.answered.delete(id);
+    const tools = [...question.matchAll(CALL)].map(([, tool]) => tool);
+    if (tools.length !== asks.length || asks.some(({ kind }) => kind !== "approval")) return;
+    asks.forEach(({ id }, number) => this.tools.set(id, tools[number]));
+  }
 }

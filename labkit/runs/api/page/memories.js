@@ -2,7 +2,7 @@
 //
 // A correction that is being typed stays, whatever is read meanwhile.
 
-import { act, copyOf, find, forget, keep, list, on, reader, say, send, sure, timeOf }
+import { act, copyOf, find, forget, keep, list, on, reader, say, send, sure, tell, timeOf }
   from "./talk.js";
 
 export const showMemories = reader(async () => {
@@ -17,7 +17,9 @@ function showMemory(item, { text }) {
 }
 
 function mark(item) {
-  item.toggleAttribute("data-changed", find("textarea", item).value !== item.dataset.saved);
+  const changed = find("textarea", item).value !== item.dataset.saved;
+  item.toggleAttribute("data-changed", changed);
+  if (changed) tell(find(".saved", item), "");
 }
 
 function newMemory({ key, text, run_id, at }) {
@@ -38,6 +40,7 @@ async function correct(form, field, key) {
   const path = `memories/${encodeURIComponent(key)}`;
   if ((await act(form, "PUT", path, { text })) === undefined) return;
   form.parentNode.dataset.saved = text;
+  find(".saved", form).textContent = "Saved.";
   forget(`memory ${key}`);
   field.focus();
   again(form);

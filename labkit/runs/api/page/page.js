@@ -1,14 +1,17 @@
 // The page: sign in, ask, and open a run, which then stands in the address.
 
 import { showMemories } from "./memories.js";
-import { Run, wordsOf } from "./run.js";
-import { act, connection, copyOf, find, forget, keep, list, on, PAUSE, reader, send, timeOf,
-  typing } from "./talk.js";
+import { Run } from "./run.js";
+import { mark, showRuns } from "./runs.js";
+import { act, connection, find, forget, keep, on, PAUSE, reader, send, typing, usual }
+  from "./talk.js";
 
 const ENDED = "Your session has ended. What you typed is still here: sign in and go on.";
+const LOOK = 4000; // milliseconds until my runs are read again, while the page is seen
 
 let run = null; // the open one
 let signedIn = false;
+let later = null; // a timer: something is read again then
 
 // --- what is there
 
@@ -20,46 +23,56 @@ const begin = reader(async () => {
   }
   connection("");
   signedIn = true;
+  const user = sessionStorage.getItem("user");
+  find("#who").textContent = user ? `Signed in as ${user}` : "";
   find("#sign-in").hidden = true;
   find("main").hidden = find("#sign-out").hidden = false;
   if (run === null) open();
   else run.look();
+  next(lookAgain, LOOK);
 });
+
+// My runs alone, since any of them may have begun to wait, and another tab may have asked.
+async function lookAgain() {
+  try {
+    await showRuns();
+  } catch (error) {
+    return failed(error);
+  }
+  next(lookAgain, LOOK);
+}
+
+function next(read, pause) {
+  clearTimeout(later);
+  if (!document.hidden) later = setTimeout(read, pause);
+}
 
 function failed(error) {
   if (error.status === 401) return; // it goes on after the sign-in
   connection(error.message);
-  setTimeout(begin, PAUSE);
+  next(begin, PAUSE);
 }
 
 async function showModels() {
-  const { names, default: usual } = await send("GET", "models");
-  find("#models").replaceChildren(...names.map((name) => new Option(name)));
-  find("#model").value ||= usual;
-}
-
-const showRuns = reader(async () => {
-  list(find("#runs"), await send("GET", "runs"), "id", () => copyOf("a-line"), showLine);
-});
-
-function showLine(line, told) {
-  const link = find("a", line);
-  link.href = `#${encodeURIComponent(told.id)}`;
-  link.ariaCurrent = told.id === run?.id ? "page" : null;
-  line.dataset.state = told.status;
-  find(".question", line).textContent = told.question;
-  find(".words", line).textContent = wordsOf(told);
-  find("time", line).textContent = timeOf(told.created);
+  const { names, default: first } = await send("GET", "models");
+  const ordered = [first, ...names.filter((name) => name !== first)];
+  find("#models").replaceChildren(...ordered.map((name) => new Option(name)));
+  find("#known").textContent = `Models: ${ordered.join(", ")}.`;
+  find("#model").value ||= first;
 }
 
 // --- sign in and out
 
 document.addEventListener("signed-out", () => {
   run?.leave();
+  clearTimeout(later);
   connection("");
+  find("#sure").close();
+  document.title = "Discussions";
+  find("main").hidden = find("#sign-out").hidden = true; // whoever comes next sees nothing of it
   find("#sign-in").hidden = false;
   if (signedIn) find("#why").textContent = ENDED;
-  if (!typing()) find("#token").focus();
+  find("#token").focus();
 });
 
 on(find("#sign-in"), async (form) => {
@@ -67,16 +80,26 @@ on(find("#sign-in"), async (form) => {
   const known = await act(form, "POST", "sign-in", { token: token.value });
   if (known === undefined) return token.focus();
   token.value = "";
+  const before = sessionStorage.getItem("user");
+  const left = signedIn || sessionStorage.length > 0;
+  if (before ? before !== known.user : left) return startAnew(known.user);
+  sessionStorage.setItem("user", known.user);
   await begin();
   (find("#place .words") ?? find("#question")).focus();
 });
 
 on(find("#sign-out"), async (form) => {
-  if ((await act(form, "POST", "sign-out", {})) === undefined) return;
+  if ((await act(form, "POST", "sign-out", {})) !== undefined) startAnew();
+});
+
+// Forgets what was typed, opened and shown: it was somebody else's.
+function startAnew(user) {
+  find("#ask").reset();
   sessionStorage.clear();
+  if (user) sessionStorage.setItem("user", user);
   history.replaceState(null, "", location.pathname);
   location.reload();
-});
+}
 
 // --- ask, and open a run
 
@@ -87,6 +110,8 @@ on(find("#ask"), async (form) => {
   const made = await act(form, "POST", "runs", { ...body, id: idOf(body) });
   if (made === undefined) return;
   forget("sent");
+  forget("model");
+  find("#model").value = usual(); // a model that fails does not do so for the next question as well
   if (question.value === body.question) {
     question.value = "";
     forget("question");
@@ -110,6 +135,7 @@ function open() {
   const id = named();
   run?.close();
   run = null;
+  mark(id);
   find("#place").replaceChildren();
   document.title = "Discussions";
   if (!id) return;
@@ -142,9 +168,19 @@ document.addEventListener("keydown", (event) => {
   if (sends && event.target.matches("textarea")) event.target.form.requestSubmit();
 });
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) run?.leave(); // a browser has few connections for one service
-  else if (signedIn) begin();
+  if (document.hidden) {
+    run?.leave(); // a browser has few connections for one service
+    clearTimeout(later);
+  } else if (signedIn) begin();
 });
+
+// Where there is one column, an open run and what it asks come first.
+const narrow = matchMedia("(max-width: 56rem)");
+function arrange() {
+  find(".here").insertBefore(find(narrow.matches ? "#place" : "#ask"), find(".here").firstChild);
+}
+narrow.addEventListener("change", arrange);
+arrange();
 keep(find("#question"), "question");
 keep(find("#rounds"), "rounds");
 keep(find("#model"), "model");

@@ -5,26 +5,12 @@
 // newer than the run, as it was read, has the page read the run again.
 
 import { runOf, showAsks } from "./asks.js";
-import { KINDS, rowOf } from "./events.js";
-import { act, connection, copyOf, find, on, PAUSE, reader, Refused, say, send, sure, tell,
-  whyNot } from "./talk.js";
+import { KINDS, Teller } from "./events.js";
+import { act, connection, copyOf, ENDED, find, LOST, on, PAUSE, reader, Refused, say, send, sure,
+  tell, usual, whyNot, wordsOf } from "./talk.js";
 
-const ENDED = ["completed", "failed", "cancelled"];
-const LOST = "The connection is lost. Connecting again; the run goes on meanwhile.";
+const UNREAD = "This run cannot be read now. It is shown as soon as the service answers.";
 const UNKNOWN = "Not found: there is no such run of yours. Choose one of your runs, or ask.";
-const WORDS = {
-  queued: "Waiting for a worker.",
-  running: "They are at work.",
-  awaiting_input: "It waits for you.",
-  completed: "Done.",
-  failed: "Failed. What was done is kept, and it can go on.",
-  cancelled: "Cancelled.",
-};
-const REASONS = { consensus: "Done: they agree.", rounds: "Done: the rounds are over." };
-
-export function wordsOf(run) {
-  return (run.status === "completed" && REASONS[run.end_reason]) || WORDS[run.status];
-}
 
 export class Run {
   constructor(id, place, changed) {
@@ -34,7 +20,9 @@ export class Run {
     this.seen = 0; // the number of the last event that is on the page
     this.told = null; // the run as it was read last
     this.article = null;
+    this.teller = new Teller();
     this.source = null;
+    this.later = null; // a timer: it is read again then
     this.closed = false;
   }
 
@@ -44,6 +32,7 @@ export class Run {
   }
 
   leave() {
+    clearTimeout(this.later);
     this.source?.close();
     this.source = null;
   }
@@ -66,11 +55,16 @@ export class Run {
     if (error.status === 401) return; // it goes on after the sign-in
     if (error.status === 0 || error.status >= 429) return this.lost(error.message);
     this.close();
-    const words = document.createElement("p");
+    this.place.replaceChildren();
+    this.tellInstead([404, 422].includes(error.status) ? UNKNOWN : error.message);
+  }
+
+  tellInstead(text) {
+    const words = find(".words", this.place) ?? document.createElement("p");
     words.className = "card words";
     words.tabIndex = -1;
-    words.textContent = [404, 422].includes(error.status) ? UNKNOWN : error.message;
-    this.place.replaceChildren(words);
+    tell(words, text);
+    if (!words.parentNode) this.place.append(words);
   }
 
   show(told) {
@@ -78,13 +72,15 @@ export class Run {
     this.told = told;
     if (this.article === null) this.open();
     const { article } = this;
+    document.title = `${told.question} · Discussions`;
     article.dataset.state = told.status;
     tell(find(".words", article), wordsOf(told));
     find(".cancel", article).hidden = ENDED.includes(told.status);
     find(".conclusion", article).hidden = !told.result?.conclusion;
     find(".conclusion p", article).textContent = told.result?.conclusion ?? "";
     this.showFailure();
-    showAsks(find(".asks", article), told, (card, body) => this.done(card, "input", body));
+    this.teller.knows(told.asks);
+    this.showAsks();
     this.showReport();
     if (before !== told.status) this.changed(told.status);
     this.follow();
@@ -92,19 +88,26 @@ export class Run {
 
   open() {
     const article = (this.article = copyOf("a-run"));
-    document.title = `${this.told.question} · Discussions`;
     find(".question", article).textContent = this.told.question;
+    find(".known", article).textContent = find("#known").textContent;
     on(find(".cancel", article), (form) => this.cancel(form));
     on(find(".retry", article), (form) =>
       this.done(form, "retry", { model: find("input", form).value }));
     find(".report", article).addEventListener("toggle", () => this.showReport());
+    const focused = this.place.contains(document.activeElement);
     this.place.replaceChildren(article);
+    if (focused) find(".words", article).focus();
+  }
+
+  showAsks() {
+    const answer = (card, body) => this.done(card, "input", body);
+    showAsks(find(".asks", this.article), this.told, this.teller.answered, answer);
   }
 
   showFailure() {
     const form = find(".retry", this.article);
     form.hidden = this.told.status !== "failed";
-    find("input", form).value ||= find("#models option").value;
+    find("input", form).value ||= usual();
     find(".why", form).textContent = `${this.told.error_code}: ${this.told.error_message}`;
   }
 
@@ -123,7 +126,7 @@ export class Run {
 
   follow() {
     const over = ENDED.includes(this.told.status) && this.seen >= this.told.seq;
-    if (over) connection("");
+    if (over || this.source?.readyState === EventSource.OPEN) connection("");
     if (over || this.source || document.hidden) return;
     const path = `${this.path}/events?after=${this.seen}`;
     const source = (this.source = new EventSource(path));
@@ -147,7 +150,9 @@ export class Run {
 
   lost(words, later = PAUSE) {
     connection(words);
-    setTimeout(this.look, later);
+    if (this.article === null) this.tellInstead(UNREAD);
+    clearTimeout(this.later);
+    this.later = setTimeout(this.look, later);
   }
 
   take(event) {
@@ -156,8 +161,9 @@ export class Run {
     this.seen = number;
     const events = find(".events", this.article);
     events.ariaLive = number > this.told.seq ? "polite" : "off"; // what is old is not read out
-    events.append(rowOf(event.type, JSON.parse(event.data)));
+    events.append(this.teller.row(event.type, JSON.parse(event.data)));
     if (number > this.told.seq) this.look();
+    else if (event.type === "input_received") this.showAsks();
   }
 
   // --- what the reader does

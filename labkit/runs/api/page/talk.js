@@ -6,7 +6,12 @@
 export const PAUSE = 1000; // milliseconds before another try
 const CALM = 400; // milliseconds until a new button can be pressed: a finger may be on its way
 const PATIENCE = 30_000; // milliseconds for an answer
-const UNREACHABLE = "The service cannot be reached. What you typed is still here: try again.";
+export const LOST =
+  "The connection is lost. Connecting again; nothing of a run is lost, and it goes on when a " +
+  "service is there.";
+const TYPED = "The service cannot be reached. What you typed is still here: try again.";
+const UNSURE = "The service cannot be reached. This may not have been done: look, then try again.";
+const TYPES = "textarea, [type=password]"; // what a person has typed stands there
 const STRANGE = "That was no answer of this service. Reload the page.";
 
 export const find = (selector, within = document) => within.querySelector(selector);
@@ -15,7 +20,23 @@ export const timeOf = (seconds) =>
   new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 
 export function say(place, words) {
-  find(".told", place).textContent = words;
+  const told = find(".told", place);
+  told.textContent = words;
+  delete told.dataset.since;
+}
+
+// That there was no answer. It goes away with an answer to something that was sent after it.
+function sayUnanswered(place, words) {
+  say(place, words);
+  find(".told", place).dataset.since = performance.now();
+}
+
+function answered(sent) {
+  for (const told of document.querySelectorAll(".told[data-since]")) {
+    if (Number(told.dataset.since) > sent) continue;
+    told.textContent = "";
+    delete told.dataset.since;
+  }
 }
 
 // What is the same is not told anew, or it would be read out again.
@@ -24,6 +45,23 @@ export function tell(place, words) {
 }
 
 export const connection = (words) => tell(find("#connection"), words);
+
+// --- the states of a run
+
+export const ENDED = ["completed", "failed", "cancelled"];
+const WORDS = {
+  queued: "Waiting for a worker.",
+  running: "They are at work.",
+  awaiting_input: "It waits for you.",
+  completed: "Done.",
+  failed: "Failed. What was done is kept, and it can go on.",
+  cancelled: "Cancelled.",
+};
+const REASONS = { consensus: "Done: they agree.", rounds: "Done: the rounds are over." };
+
+export function wordsOf(run) {
+  return (run.status === "completed" && REASONS[run.end_reason]) || WORDS[run.status];
+}
 
 // --- the service
 
@@ -36,18 +74,20 @@ export class Refused extends Error {
 
 export async function send(method, path, body, read = JSON.parse) {
   const headers = body && { "content-type": "application/json" };
+  const sent = performance.now();
   let answer, text;
   try {
     const signal = AbortSignal.timeout(PATIENCE);
     answer = await fetch(path, { method, headers, body: body && JSON.stringify(body), signal });
     text = await answer.text();
   } catch {
-    throw new Refused(0, UNREACHABLE);
+    throw new Refused(0, LOST);
   }
   if (answer.status === 401) document.dispatchEvent(new Event("signed-out"));
   try {
-    if (answer.ok) return text && read(text);
-    text = JSON.parse(text).error.message;
+    text = answer.ok ? text && read(text) : JSON.parse(text).error.message;
+    answered(sent);
+    if (answer.ok) return text;
   } catch {
     text = STRANGE;
   }
@@ -78,7 +118,8 @@ export async function act(form, method, path, body) {
   try {
     return await send(method, path, body);
   } catch (error) {
-    say(form, error.message);
+    if (error.status !== 0) say(form, error.message);
+    else sayUnanswered(form, find(TYPES, form) && method !== "DELETE" ? TYPED : UNSURE);
     return undefined;
   } finally {
     form.ariaBusy = null;
@@ -151,6 +192,7 @@ function check(field) {
   field.setCustomValidity(wrong);
 }
 
+export const usual = () => find("#models option").value; // the model that is taken if none is named
 export const forget = (key) => sessionStorage.removeItem(key);
 export const typing = () => document.activeElement.matches("textarea, input, select");
 
