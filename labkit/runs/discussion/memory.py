@@ -3,8 +3,9 @@
 Rules: only stable facts, few and short; a fact counts once the run that it comes from is completed,
 and only if the claim that has kept it is the one of the run's last step: what a zombie keeps late
 counts never, and is deleted as soon as it is seen. It is seen, corrected and deleted by its owner;
-a key that was deleted stays so, whatever correction was under way. Namespaces are compared label
-by label, whatever a store makes of dots, wildcards and prefixes.
+a key that was deleted stays so, whatever correction was under way; a run that has used a fact keeps
+it in its steps. Namespaces are compared label by label, whatever a store makes of dots, wildcards
+and prefixes.
 
     memories = Memories(store, completed)
     await memories.keep(run, ["The budget is 5,000"], at=now)

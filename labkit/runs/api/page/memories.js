@@ -47,7 +47,8 @@ async function correct(form, field, key) {
 }
 
 async function remove(form, field, key) {
-  await sure(`Delete this for good? ${field.value}`, "Yes, delete it");
+  const what = "Delete this? Runs that used it keep it in their reports.";
+  await sure(`${what} ${field.value}`, "Yes, delete it");
   const path = `memories/${encodeURIComponent(key)}`;
   if ((await act(form, "DELETE", path)) === undefined) return;
   forget(`memory ${key}`);
