@@ -853,6 +853,22 @@ def test_after_a_session_another_user_finds_nothing_of_the_first(
     assert page.evaluate("Object.keys(sessionStorage)") == ["user"]
 
 
+def test_a_tab_whose_browser_has_another_user_by_now_shows_nothing_of_the_first(
+    reader: Reader, service: RunService, tokens: Iterator[str]
+) -> None:
+    reader.opens(service)
+    reader.asks("A secret plan?")
+    reader.sees("Done")
+    first, reader.token = reader.page, next(tokens)
+    reader.turn_to(reader.context.new_page())
+    reader.context.clear_cookies()
+    reader.opens(service)
+    first.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(first.locator("#who")).to_have_text(f"Signed in as {reader.token[13:]}")
+    expect(first.get_by_text("secret plan")).to_have_count(0)
+    assert "#" not in first.url
+
+
 def test_the_run_of_another_is_not_found(
     reader: Reader, service: RunService, browser: Any, tokens: Iterator[str], tmp_path: pathlib.Path
 ) -> None:

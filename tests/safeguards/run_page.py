@@ -165,7 +165,7 @@ _LIST: Final[tuple[Row, ...]] = (
     (
         "another user finds nothing that was typed",
         "page.js",
-        "if (before ? before !== known.user : left) return startAnew(known.user);",
+        "if (isAnother(user)) return startAnew(user);",
         "",
         _ANOTHER,
     ),

@@ -6,7 +6,7 @@
     GET    /runs/ID/report            Markdown
     POST   /runs/ID/input, /runs/ID/retry, /runs/ID/cancel              the run as it is then
     GET    /memories, /models; PUT, DELETE /memories/KEY
-    POST   /sign-in {"token": "..."}, /sign-out                         the cookie of the page
+    GET    /user; POST /sign-in {"token": "..."}, /sign-out             the cookie of the page
     GET    /                          the page
 
 The page stands on relative addresses, so that a proxy may put all of it under a path of its own.
@@ -55,6 +55,7 @@ _ROUTES: Final[Sequence[tuple[str, str, Any, Mapping[int, Any], tuple[int, ...]]
     ("PUT", "/memories/{key}", routes.correct, {200: MemoryView}, (404, *_SENT)),
     ("DELETE", "/memories/{key}", routes.forget, {204: None}, (404, 422)),
     ("GET", "/models", routes.list_models, {200: ModelsView}, ()),
+    ("GET", "/user", routes.show_user, {200: SignedIn}, ()),
     ("POST", "/sign-in", routes.sign_in, {200: SignedIn}, _SENT),
     ("POST", "/sign-out", routes.sign_out, {204: None}, _SENT),
 )

@@ -168,14 +168,19 @@ async def list_models(mine: Mine, here: Service) -> Response:
     return _json({"default": models.default, "names": list(models.names)})
 
 
+async def show_user(mine: Mine) -> Response:
+    """Who I am, since a browser may have signed in as another one in another tab."""
+    tenant = "" if mine.tenant == TENANT else f"{mine.tenant}/"
+    return _json({"user": f"{tenant}{mine.user}"})
+
+
 async def sign_in(shown: bodies.SignIn, here: Service) -> Response:
     """A cookie for the page, which scripts cannot read and other sites cannot send."""
     token = shown.token.strip()
     owner = here.access.by_token(token)
     if owner is None:
         return refusal(401, message="this token is not known here: look at it, and try again")
-    tenant = "" if owner.tenant == TENANT else f"{owner.tenant}/"
-    response = _json({"user": f"{tenant}{owner.user}"})
+    response = await show_user(owner)
     # Without a path it is for this page alone, also where a proxy has put it under one of its own.
     response.set_cookie(
         COOKIE, here.access.cookie(token), path=None, httponly=True, samesite="strict"

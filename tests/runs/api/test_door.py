@@ -26,6 +26,7 @@ ROUTES = [
     ("PUT", "/memories/x"),
     ("DELETE", "/memories/x"),
     ("GET", "/models"),
+    ("GET", "/user"),
     ("POST", "/sign-out"),
     ("GET", "/nothing"),
     ("GET", "/openapi.json"),
@@ -82,6 +83,8 @@ def test_signing_in_gives_a_cookie_that_scripts_cannot_read_and_other_sites_cann
 
 def test_users_of_one_name_are_told_apart_by_their_tenants(desk: Desk) -> None:
     assert desk.nobody.post("/sign-in", json={"token": TOKENS[BOB]}).json() == {"user": "acme/bob"}
+    assert desk.nobody.get("/user").json() == {"user": "acme/bob"}
+    assert desk.ann.get("/user").json() == {"user": "ann"}
 
 
 def test_blanks_around_a_token_are_none_of_it(desk: Desk) -> None:

@@ -17,14 +17,16 @@ let later = null; // a timer: something is read again then
 
 const begin = reader(async () => {
   try {
+    const { user } = await send("GET", "user"); // another one may have signed in, in another tab
+    if (isAnother(user)) return startAnew(user);
+    sessionStorage.setItem("user", user);
+    find("#who").textContent = `Signed in as ${user}`;
     await Promise.all([showModels(), showRuns(), showMemories()]);
   } catch (error) {
     return failed(error);
   }
   connection("");
   signedIn = true;
-  const user = sessionStorage.getItem("user");
-  find("#who").textContent = user ? `Signed in as ${user}` : "";
   find("#sign-in").hidden = true;
   find("main").hidden = find("#sign-out").hidden = false;
   if (run === null) open();
@@ -80,10 +82,6 @@ on(find("#sign-in"), async (form) => {
   const known = await act(form, "POST", "sign-in", { token: token.value });
   if (known === undefined) return token.focus();
   token.value = "";
-  const before = sessionStorage.getItem("user");
-  const left = signedIn || sessionStorage.length > 0;
-  if (before ? before !== known.user : left) return startAnew(known.user);
-  sessionStorage.setItem("user", known.user);
   await begin();
   (find("#place .words") ?? find("#question")).focus();
 });
@@ -91,6 +89,11 @@ on(find("#sign-in"), async (form) => {
 on(find("#sign-out"), async (form) => {
   if ((await act(form, "POST", "sign-out", {})) !== undefined) startAnew();
 });
+
+function isAnother(user) {
+  const before = sessionStorage.getItem("user");
+  return before ? before !== user : signedIn;
+}
 
 // Forgets what was typed, opened and shown: it was somebody else's.
 function startAnew(user) {
