@@ -30,7 +30,8 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
 ]
 PATIENCE = 60.0  # seconds for anything that a busy machine may delay
-expect.set_options(timeout=20_000)  # playwright's own 5 s are short for two busy cores
+EXPECTED = 20_000  # milliseconds: playwright's own 5 s are short for two busy cores
+expect.set_options(timeout=EXPECTED)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.browser.lab_page import expect, picture_folder
+from tests.browser.lab_page import EXPECTED, expect, picture_folder
 from tests.browser.run_service import HOSTILE, TOKENS, RunService
 
 pytestmark = pytest.mark.browser
@@ -27,6 +27,14 @@ APPROVE = "[needs approval] [needs approval] Tell the team"
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunService]:
     with closing(RunService(tmp_path_factory.mktemp("runs"))) as running:
         yield running
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """A page without JupyterLab needs less: ten seconds, as for what is pressed."""
+    expect.set_options(timeout=10_000)
+    yield
+    expect.set_options(timeout=EXPECTED)
 
 
 @pytest.fixture(scope="module")
