@@ -163,7 +163,7 @@ ROOM = {
     "services": 1_423,
     "commands": 874,
     "stores": 608,
-    "runs": 2_735,
+    "runs": 2_736,
     "": 58,
 }
 

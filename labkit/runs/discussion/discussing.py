@@ -76,7 +76,8 @@ async def discuss(
             waits = {**kept.named, "asks": asks}
             if told:  # one of several is done, the others wait
                 yield Step("+".join(names), told, waits)
-            shown = {"asks": [{name: each[name] for name in ("id", "kind")} for each in asks]}
+            named = ("id", "kind", "tool")
+            shown = {"asks": [{n: each[n] for n in named if n in each} for each in asks]}
             yield Ask(" ".join(each["question"] for each in asks), waits, shown)
             return
         yield Step("+".join(names), told, kept.named)

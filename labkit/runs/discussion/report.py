@@ -13,7 +13,7 @@ from .talk import PERSON
 # What is a mark in Markdown or HTML anywhere, at the edge of a word, or where a block begins.
 _MARKS: Final = re.compile(r"[\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])|^[-+#=]")
 _NUMBER: Final = re.compile(r"^(\d+)([.)])")
-_APART: Final = ("node", "fence", "question", "ask", "answer", "error_code", "error_message")
+_APART: Final = ("node", "question", "ask", "answer", "error_code", "error_message")
 
 
 def report(run: AgentRun, values: Mapping[str, Any], events: Sequence[RunEvent]) -> str:
@@ -72,8 +72,8 @@ def _events(events: Sequence[RunEvent]) -> Iterator[str]:
 
 def _of(data: Mapping[str, Any]) -> str:
     """What tells two events of a kind apart."""
-    told = [data[name] for name in _APART if name in data]
-    return ": ".join(map(str, told))
+    told = [f"fence {data['fence']}"] if "fence" in data else []
+    return ": ".join(told + [str(data[name]) for name in _APART if name in data])
 
 
 def plain(text: str) -> str:

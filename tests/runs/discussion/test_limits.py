@@ -141,14 +141,17 @@ def test_an_approval_is_waited_for_an_hour() -> None:
     at_table(program)
 
 
-def test_what_waits_at_once_is_told_in_one_event_each_by_its_id_and_kind() -> None:
+def test_what_waits_at_once_is_told_in_one_event_each_by_its_id_kind_and_tool() -> None:
     async def program(table: Table) -> None:
         table.worker("a")
         run = await table.until(await table.submit(given=BOTH), "awaiting_input")
         (told,) = [e.data for e in await table.events(run) if e.type == "awaiting_input"]
         assert told["question"] == "May create_ticket run? May send_mail run?"
-        kind = {"kind": "approval"}
-        assert told["asks"] == [{"id": "ask-1", **kind}, {"id": "ask-2", **kind}]
+        first, second = (
+            {"id": "ask-1", "tool": "create_ticket"},
+            {"id": "ask-2", "tool": "send_mail"},
+        )
+        assert told["asks"] == [{**each, "kind": "approval"} for each in (first, second)]
 
     at_table(program)
 

@@ -155,7 +155,7 @@ def test_a_failure_that_was_mended_stays_in_the_report_with_its_retry() -> None:
         told = report(run, {}, await table.events(run)).splitlines()
         failed = next(n for n, line in enumerate(told) if " run_failed" in line)
         assert told[failed].endswith("QUOTA_EXCEEDED: the demo model has no quota left")
-        assert told[failed + 1].endswith("run_started after a retry 2")
-        assert "- #2 run_started 1" in told
+        assert told[failed + 1].endswith("run_started after a retry fence 2")
+        assert "- #2 run_started fence 1" in told
 
     at_table(program)

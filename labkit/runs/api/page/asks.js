@@ -4,7 +4,7 @@
 // carries the digest of what is shown. While the run goes on no box goes away, so that none slides
 // under a finger that was on its way to another.
 
-import { calm, copyOf, find, forget, keep, on, say, tell, timeOf, typing } from "./talk.js";
+import { calm, copyOf, ENDED, find, forget, keep, on, say, tell, timeOf, typing } from "./talk.js";
 
 const BETWEEN = "The run goes on. It asks this again if it still needs it.";
 const GONE = "The run does not ask this any more.";
@@ -45,7 +45,7 @@ export function showAsks(place, run, answered, answer) {
     card.dataset.seq = run.seq;
     if (ask.until) tell(find(".until", card), untilOf(ask));
   }
-  const ended = ["completed", "failed", "cancelled"].includes(run.status);
+  const ended = ENDED.includes(run.status);
   for (const card of cards.values()) {
     if (card.ariaBusy === "true") continue; // what is said here is on its way, and decides
     const { state, id, sent } = card.dataset;

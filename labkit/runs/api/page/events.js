@@ -13,7 +13,6 @@ const WHO = {
   remember: "Memory",
 };
 const SAID = { approve: "approved", reject: "rejected" };
-const CALL = /May (\S+) run\?/g; // as an approval is asked for
 
 const TOLD = {
   run_created: ({ model }) => ["You", `asked the model ${model}.`],
@@ -55,11 +54,6 @@ export class Teller {
     this.last = ""; // the kind of the event before
   }
 
-  // These are asked for now.
-  knows(asks) {
-    for (const { id, tool } of asks) if (tool) this.tools.set(id, tool);
-  }
-
   row(type, data) {
     if (type === "awaiting_input") this.asked(data);
     if (type === "input_received") this.answered.set(data.ask, data.answer);
@@ -73,11 +67,11 @@ export class Teller {
     return row;
   }
 
-  // The event has the questions of all that is asked in one text, in the same order.
-  asked({ question, asks = [] }) {
-    for (const { id } of asks) this.answered.delete(id);
-    const tools = [...question.matchAll(CALL)].map(([, tool]) => tool);
-    if (tools.length !== asks.length || asks.some(({ kind }) => kind !== "approval")) return;
-    asks.forEach(({ id }, number) => this.tools.set(id, tools[number]));
+  // What was answered to an ask of this name before was to another one.
+  asked({ asks = [] }) {
+    for (const { id, tool } of asks) {
+      this.answered.delete(id);
+      this.tools.set(id, tool);
+    }
   }
 }

@@ -79,7 +79,6 @@ export class Run {
     find(".conclusion", article).hidden = !told.result?.conclusion;
     find(".conclusion p", article).textContent = told.result?.conclusion ?? "";
     this.showFailure();
-    this.teller.knows(told.asks);
     this.showAsks();
     this.showReport();
     if (before !== told.status) this.changed(told.status);
